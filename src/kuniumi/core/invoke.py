@@ -1,0 +1,96 @@
+"""The two pure ends of every call: `prepare` before the function runs, `settle` after it.
+
+In: a call and its operation; an outcome. Out: a `Ready` or a `Fault`; an `Envelope`. Neither runs
+anything, waits for anything or knows who asked. Only `settle` turns an exception into an envelope.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kuniumi.core.call import Envelope, Ready
+from kuniumi.core.codec import dumps
+from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.result import BadResultError
+from kuniumi.errors import FunctionError
+
+if TYPE_CHECKING:
+    from kuniumi.core.call import Call, Outcome
+    from kuniumi.core.operation import Operation
+
+_LONGEST_MESSAGE = 65_536
+
+
+def prepare(operation: Operation, call: Call) -> Ready | Fault:
+    """Decode and validate the arguments in one pass; only what that refuses is looked at again."""
+    raw = call.arguments or b"{}"
+    try:
+        arguments = operation.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        from kuniumi.core.reconsider import reconsider  # noqa: PLC0415 - right arguments never need it
+
+        arguments = reconsider(operation, raw)
+        if isinstance(arguments, Fault):
+            return arguments
+    args, kwargs = operation.bind(arguments, call.context)
+    return Ready(operation, args, kwargs)
+
+
+def settle(operation: Operation, outcome: Outcome) -> Envelope:
+    """Turn how a call ended into what its caller gets."""
+    error = outcome.error
+    if error is None:
+        try:
+            return Envelope(operation.result.encode(outcome.value))
+        except BaseException as raised:  # noqa: BLE001 - a lazy value may raise anything while it is read
+            error = raised
+    if isinstance(error, Fault):
+        return refuse(error)
+    return refuse(_fault_of(operation, error))
+
+
+def refuse(fault: Fault) -> Envelope:
+    """Make the envelope that tells of a fault."""
+    try:
+        return Envelope(dumps({"error": fault.message}), fault)
+    except UnicodeEncodeError:
+        readable = fault.message.encode("utf-8", "backslashreplace").decode()
+        return Envelope(dumps({"error": readable}), fault)
+
+
+def _fault_of(operation: Operation, error: BaseException) -> Fault:
+    if isinstance(error, FunctionError):
+        return Fault(Kind.FAILED, _shortened(error.message), status=error.status)
+    if isinstance(error, BadResultError):
+        kind, said = Kind.BAD_RESULT, f"{operation.name} returned what it must not: {error}"
+    else:
+        kind, said = Kind.CRASHED, _told(error)
+    if operation.policy.mask_errors:
+        incident = _new_incident()
+        return Fault(kind, f"Internal error (incident {incident})", incident=incident, cause=error)
+    return Fault(kind, _shortened(said), cause=error)
+
+
+def _told(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an exception whose own __str__ fails still has a name
+        said = ""
+    return f"{name}: {said}" if said else name
+
+
+def _shortened(message: object) -> str:
+    text = str(message)
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    half = _LONGEST_MESSAGE // 2
+    return f"{text[:half]} … [{len(text) - 2 * half} characters left out] … {text[-half:]}"
+
+
+def _new_incident() -> str:
+    from secrets import token_hex  # noqa: PLC0415 - a cold start rarely fails
+
+    return token_hex(6)

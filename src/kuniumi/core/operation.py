@@ -1,0 +1,220 @@
+"""An operation: one registered function, frozen, with the decoder and encoder made for it.
+
+In: a function and the options its author gave. Out: an `Operation`, or a `DefinitionError` that
+names the function, the place and the remedy. It must not know who will call.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kuniumi.core.codec import decoder
+from kuniumi.core.result import Result, is_async_stream, result_of
+from kuniumi.core.signature import Parameter, Signature, read
+from kuniumi.core.types import adapt
+from kuniumi.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
+_OPERATION_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\Z")
+_IMMUTABLE = (bool, int, float, str, bytes, type(None))
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """How calls of an operation are treated. What is left unset, the app decides."""
+
+    timeout: float | None = None  # seconds
+    inline: bool = False  # run a plain function on the event loop itself: tiny pure ones only
+    strict: bool = False  # no coercion of arguments
+    envelope: Literal["wrapped", "bare"] = "wrapped"
+    mask_errors: bool = False
+
+
+class Wording(Struct, frozen=True, kw_only=True):
+    """What the author says of a function in so many words; the docstring fills the gaps."""
+
+    description: str = ""
+    params: Mapping[str, str] = {}
+    returns: str = ""
+    tags: tuple[str, ...] = ()
+    errors: Mapping[int, str] = {}  # the statuses of its FunctionErrors, and when they happen
+    deprecated: bool = False
+
+
+class Operation(Struct, frozen=True, eq=False, weakref=True):
+    """One function, ready to be called by its operation id from any surface."""
+
+    name: str
+    operation_id: str
+    path: str  # a route of its own, besides /functions/{name}; "" for none
+    function: Callable[..., Any]
+    signature: Signature
+    policy: Policy
+    wording: Wording
+    parameters: tuple[Parameter, ...]  # those a caller gives
+    arguments: type[Struct]
+    decode: Callable[[bytes], Any]
+    bind: Callable[[Any, Any], tuple[tuple[Any, ...], dict[str, Any] | None]]
+    result: Result
+    wants_context: bool
+    is_async: bool
+
+
+def define(
+    function: Callable[..., Any],
+    *,
+    name: str = "",
+    operation_id: str = "",
+    path: str = "",
+    policy: Policy,
+    wording: Wording,
+) -> Operation:
+    """Make an operation of a function."""
+    signature = read(function, name)
+    name = signature.name
+    operation_id = operation_id or f"functions.{name}"
+    _check_names(name, operation_id, path)
+    _check_policy(name, policy, signature)
+    exposed = tuple(
+        _adapted(parameter, name) for parameter in signature.parameters if not parameter.injected
+    )
+    for described in wording.params:
+        if described not in {parameter.name for parameter in exposed}:
+            msg = f"function {name!r}: params describes {described!r}, which is no parameter of it"
+            raise DefinitionError(msg)
+    for status in wording.errors:
+        if not 400 <= status <= 599:
+            msg = f"function {name!r}: errors names status {status!r}: give one from 400 to 599"
+            raise DefinitionError(msg)
+    try:
+        arguments = _arguments_type(name, exposed)
+        decode = decoder(arguments).decode
+    except TypeError as error:
+        raise _unreadable(name, exposed, error) from error
+    try:
+        result = result_of(signature, policy.envelope)
+    except TypeError as error:
+        msg = f"the result of function {name!r}: {error}"
+        raise DefinitionError(msg) from error
+    return Operation(
+        name=name,
+        operation_id=operation_id,
+        path=path,
+        function=function,
+        signature=signature,
+        policy=policy,
+        wording=wording,
+        parameters=exposed,
+        arguments=arguments,
+        decode=decode,
+        bind=_binder(signature),
+        result=result,
+        wants_context=any(parameter.injected for parameter in signature.parameters),
+        is_async=(
+            signature.is_coroutine
+            or signature.is_async_generator
+            or is_async_stream(signature.returns)
+        ),
+    )
+
+
+def _check_names(name: str, operation_id: str, path: str) -> None:
+    if not _NAME.match(name):
+        msg = (
+            f"function {name!r}: its name becomes part of URLs, so it may hold ASCII letters, "
+            f"digits, '_', '-' and '.' only: pass name=…"
+        )
+        raise DefinitionError(msg)
+    if not _OPERATION_ID.match(operation_id):
+        msg = (
+            f"function {name!r}: operation id {operation_id!r} may hold 1 to 128 of "
+            f"A-Z a-z 0-9 '_' '-' '.' only: pass operation_id=…"
+        )
+        raise DefinitionError(msg)
+    if path and not _PATH.match(path):
+        msg = (
+            f"function {name!r}: path={path!r} is no plain path: write it like '/weather', with "
+            f"letters, digits, '-', '_', '.' and '~' between the slashes"
+        )
+        raise DefinitionError(msg)
+
+
+def _check_policy(name: str, policy: Policy, signature: Signature) -> None:
+    if policy.timeout is not None and not policy.timeout > 0:
+        msg = f"function {name!r}: timeout={policy.timeout!r} must be a positive number of seconds"
+        raise DefinitionError(msg)
+    if policy.envelope not in {"wrapped", "bare"}:
+        msg = f"function {name!r}: envelope={policy.envelope!r} must be 'wrapped' or 'bare'"
+        raise DefinitionError(msg)
+    if policy.inline and (signature.is_generator or signature.is_async_generator):
+        msg = f"function {name!r}: inline=True is for plain functions, not for generators"
+        raise DefinitionError(msg)
+
+
+def _adapted(parameter: Parameter, owner: str) -> Parameter:
+    where = f"parameter {parameter.name!r} of function {owner!r}"
+    return msgspec.structs.replace(parameter, annotation=adapt(parameter.annotation, where))
+
+
+def _arguments_type(name: str, parameters: tuple[Parameter, ...]) -> type[Struct]:
+    """Build the Struct that one call's arguments are decoded into.
+
+    Its fields are numbered, so that a parameter may have any name.
+    """
+    fields = [
+        (f"p{index}", parameter.annotation, _field(parameter))
+        for index, parameter in enumerate(parameters)
+    ]
+    return msgspec.defstruct(
+        f"{name}Arguments", fields, forbid_unknown_fields=True, kw_only=True, eq=False
+    )
+
+
+def _field(parameter: Parameter) -> Any:
+    default = parameter.default
+    if parameter.required:
+        return msgspec.field(name=parameter.name)
+    if isinstance(default, _IMMUTABLE):
+        return msgspec.field(name=parameter.name, default=default)
+    return msgspec.field(name=parameter.name, default_factory=lambda: default)
+
+
+def _unreadable(name: str, parameters: tuple[Parameter, ...], error: TypeError) -> DefinitionError:
+    """Find the parameter msgspec stumbled over, so that the message can name it."""
+    for parameter in parameters:
+        try:
+            decoder(parameter.annotation)
+        except TypeError as found:
+            return DefinitionError(f"parameter {parameter.name!r} of function {name!r}: {found}")
+    return DefinitionError(f"function {name!r}: {error}")
+
+
+def _binder(
+    signature: Signature,
+) -> Callable[[Any, Any], tuple[tuple[Any, ...], dict[str, Any] | None]]:
+    """Give the function that turns decoded arguments and a context into a Python call."""
+    parameters = signature.parameters
+    astuple = msgspec.structs.astuple
+    if not any(parameter.injected or parameter.keyword_only for parameter in parameters):
+        return lambda arguments, _context: (astuple(arguments), None)
+
+    def bind(arguments: Any, context: Any) -> tuple[tuple[Any, ...], dict[str, Any] | None]:
+        values = iter(astuple(arguments))
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for parameter in parameters:
+            value = context if parameter.injected else next(values)
+            if parameter.keyword_only:
+                keywords[parameter.name] = value
+            else:
+                positional.append(value)
+        return tuple(positional), keywords
+
+    return bind

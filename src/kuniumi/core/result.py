@@ -1,0 +1,227 @@
+"""From a function's value to the bytes of its envelope, checked against what it promised.
+
+In: a return annotation, once; then values. Out: the encoded JSON object. What goes out is checked
+as bytes, by decoding it again with the decoder of the annotation: whatever the value was, the
+schema then describes it. It must not know what becomes of a failure.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from math import isfinite
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+
+from kuniumi.core.codec import builtins, decoder, dumps
+from kuniumi.core.types import adapt, is_pydantic, unwrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kuniumi.core.signature import Signature
+
+_ASYNC_STREAMS = frozenset(
+    {
+        collections.abc.AsyncIterator,
+        collections.abc.AsyncGenerator,
+        collections.abc.AsyncIterable,
+    }
+)
+_STREAMS = _ASYNC_STREAMS | {collections.abc.Iterator, collections.abc.Generator}
+_RESULT = b'{"result":'
+
+
+class BadResultError(Exception):
+    """The value is not what the annotation promises, or not JSON. `settle` words the fault."""
+
+
+class Result(Struct, frozen=True):
+    """What one operation gives back, and the encoder made for it.
+
+    `types` is empty for nothing, one type for a value, and several for a tuple of fixed length.
+    """
+
+    types: tuple[Any, ...]
+    encode: Callable[[Any], bytes]
+    layout: str  # "nothing", "value", "values", "bare", "stream" or "anything"
+    encode_item: Callable[[Any], bytes] | None = None  # of a stream
+
+
+def result_of(signature: Signature, envelope: str) -> Result:
+    """Work out, once, how this function's values go out."""
+    where = f"the result of function {signature.name!r}"
+    if signature.returns is NODEFAULT and not _streams(signature, None):
+        return Result((Any,), _encode_anything, "anything")
+    annotation = Any if signature.returns is NODEFAULT else signature.returns
+    bare_type = unwrap(annotation)
+    if _streams(signature, bare_type):
+        item = adapt((*get_args(bare_type), Any)[0], where)
+        encode_item = _encoder(item)
+        return Result((item,), _stream_encoder(encode_item), "stream", encode_item)
+    if bare_type is None or bare_type is type(None):
+        return Result((), _encode_nothing, "nothing")
+    if _is_fixed_tuple(bare_type):
+        types = tuple(adapt(part, where) for part in get_args(bare_type))
+        return Result(types, _tuple_encoder(types), "values")
+    adapted = adapt(annotation, where)
+    encode = _encoder(adapted)
+    if envelope == "bare" and _is_object(bare_type):
+        return Result((adapted,), encode, "bare")
+    return Result((adapted,), _wrapped(encode), "value")
+
+
+def join_items(items: Iterable[bytes]) -> bytes:
+    """Make the envelope of a stream out of its encoded items."""
+    return b'{"result":[' + b",".join(items) + b"]}"
+
+
+def is_async_stream(returns: Any) -> bool:
+    """Whether this return annotation promises items that are awaited one by one."""
+    bare_type = unwrap(returns)
+    return (get_origin(bare_type) or bare_type) in _ASYNC_STREAMS
+
+
+def _streams(signature: Signature, bare_type: Any) -> bool:
+    if signature.is_generator or signature.is_async_generator:
+        return True
+    return (get_origin(bare_type) or bare_type) in _STREAMS
+
+
+def _is_fixed_tuple(bare_type: Any) -> bool:
+    if get_origin(bare_type) is not tuple:
+        return False
+    return Ellipsis not in get_args(bare_type)
+
+
+def _is_object(bare_type: Any) -> bool:
+    """Whether JSON will always show this type as an object."""
+    cls = get_origin(bare_type) or bare_type
+    if not isinstance(cls, type):
+        return False
+    if issubclass(cls, msgspec.Struct):
+        return not cls.__struct_config__.array_like
+    return (
+        issubclass(cls, (dict, collections.abc.Mapping))
+        or hasattr(cls, "__dataclass_fields__")
+        or hasattr(cls, "__attrs_attrs__")
+        or is_pydantic(cls)
+    )
+
+
+# ---- encoding ------------------------------------------------------------------------------------
+
+
+def _encode(value: Any) -> bytes:
+    try:
+        return dumps(value)
+    except RecursionError:
+        msg = "a value that contains itself, or nests too deeply"
+    except UnicodeEncodeError:
+        msg = "text with a lone surrogate, which is not Unicode"
+    except Exception as error:  # noqa: BLE001 - a property or a hook of the value's own may raise anything
+        msg = f"what JSON can't carry: {error}"
+    raise BadResultError(msg)
+
+
+def _encoder(expected: Any) -> Callable[[Any], bytes]:
+    """Give a function that encodes a value of this type and checks the bytes."""
+    if _holds_pydantic(expected):
+        from kuniumi.core.models import model_encoder  # noqa: PLC0415 - pydantic is the user's choice
+
+        return model_encoder(expected, _encode)
+    check = decoder(expected).decode
+
+    def encode(value: Any) -> bytes:
+        body = _encode(value)
+        try:
+            check(body)
+        except msgspec.ValidationError as error:
+            raise BadResultError(_without_backticks(error)) from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            msg = f"what does not read back: {error}"
+            raise BadResultError(msg) from None
+        if b"null" in body:
+            refuse_infinities(value)
+        return body
+
+    return encode
+
+
+def _wrapped(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    def encode_wrapped(value: Any) -> bytes:
+        return _RESULT + encode(value) + b"}"
+
+    return encode_wrapped
+
+
+def _tuple_encoder(types: tuple[Any, ...]) -> Callable[[Any], bytes]:
+    parts = tuple(
+        (b"%b\"result%d\":" % (b"," if index else b"", index), _encoder(part))
+        for index, part in enumerate(types)
+    )
+
+    def encode_values(values: Any) -> bytes:
+        if not isinstance(values, (tuple, list)) or len(values) != len(parts):
+            msg = f"{_shown(values)} where a tuple of {len(parts)} was promised"
+            raise BadResultError(msg)
+        body = b"".join(
+            key + encode(value) for (key, encode), value in zip(parts, values, strict=True)
+        )
+        return b"{" + body + b"}"
+
+    return encode_values
+
+
+def _stream_encoder(encode_item: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    def encode_stream(items: Any) -> bytes:
+        return join_items(encode_item(item) for item in items)
+
+    return encode_stream
+
+
+def _encode_nothing(value: Any) -> bytes:
+    if value is not None:
+        msg = f"{_shown(value)} where nothing was promised"
+        raise BadResultError(msg)
+    return b"{}"
+
+
+def _holds_pydantic(annotation: Any) -> bool:
+    if is_pydantic(annotation):
+        return True
+    return any(_holds_pydantic(arg) for arg in get_args(annotation))
+
+
+def refuse_infinities(value: Any) -> None:
+    """Raise if a float in there is NaN or infinite: msgspec writes `null`, which may be allowed."""
+    waiting = [builtins(value)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, float):
+            if not isfinite(part):
+                msg = "NaN or an infinity, which is not JSON"
+                raise BadResultError(msg)
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            waiting.extend(part)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"a value of type {type(value).__name__}"
+
+
+def _without_backticks(error: Exception) -> str:
+    return str(error).replace("`", "")
+
+
+_encode_any = _wrapped(_encoder(Any))
+
+
+def _encode_anything(value: Any) -> bytes:
+    """Encode what an unannotated function gave: a procedure gives nothing, others a value."""
+    return b"{}" if value is None else _encode_any(value)

@@ -1,0 +1,45 @@
+"""What a surface is given: the operations, and what their calls may see of the world.
+
+It turns an operation and bytes into a `Call`; how the call is run is the executors' affair.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from kuniumi.core.call import Call
+from kuniumi.core.context import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kuniumi.core.operation import Operation
+    from kuniumi.core.registry import Registry
+
+    Report = Callable[[float, float | None, str | None], None]
+
+
+class Service(Struct):
+    """One app, as its surfaces see it."""
+
+    registry: Registry
+    environment: Any
+    state: Any = None
+    timeout: float | None = None  # for operations that set none themselves
+    limit_concurrency: int = 0  # calls at once in one process; 0 for no limit
+    http_format: Literal["json", "tool-result"] = "json"
+
+    def call(self, operation: Operation, arguments: bytes, report: Report | None = None) -> Call:
+        """Make the call; only a function that asks for its context pays for one."""
+        if not operation.wants_context:
+            return Call(operation.operation_id, arguments)
+        context = Context(
+            operation.operation_id, self.environment, state=self.state, report=report
+        )
+        return Call(operation.operation_id, arguments, context)
+
+    def limit(self, operation: Operation) -> float | None:
+        """Give the seconds a call may take, if there is such a limit."""
+        return operation.policy.timeout or self.timeout

@@ -1,0 +1,1 @@
+"""The virtual environment: what of the outside world a function may see."""

@@ -1,0 +1,49 @@
+"""Every exception this package raises, in one tree. A leaf: it imports nothing of the house.
+
+    KuniumiError
+    ├── DefinitionError   a function cannot be registered: names the function and the remedy
+    ├── UsageError        a command line, a setting or a file that cannot be used as given
+    └── FunctionError     raised *by a function* to say "this failed, as can be expected"
+
+What goes wrong during a call is never an exception for the caller: it is a `Fault`
+(`kuniumi.core.fault`), and only `settle` makes one out of an exception.
+"""
+
+from __future__ import annotations
+
+
+class KuniumiError(Exception):
+    """The root of the tree."""
+
+
+class DefinitionError(KuniumiError):
+    """A function, as written, cannot be offered. Raised at registration, never later."""
+
+
+class UsageError(KuniumiError):
+    """A command line, a setting or a file that cannot be used as given."""
+
+
+class FunctionError(KuniumiError):
+    """An expected failure: the message reaches the caller as it stands, with this status.
+
+    Raise it from inside a function::
+
+        raise FunctionError("Disk is full", status=507)
+    """
+
+    def __init__(self, message: str, *, status: int = 500) -> None:
+        if not 400 <= status <= 599:
+            msg = f"FunctionError(status={status!r}): a failure's status lies between 400 and 599"
+            raise ValueError(msg)
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep the status when the error crosses a process boundary."""
+        return _restore_function_error, (self.message, self.status)
+
+
+def _restore_function_error(message: str, status: int) -> FunctionError:
+    return FunctionError(message, status=status)

@@ -1,0 +1,236 @@
+"""Running calls on an event loop: coroutines here, plain functions in the pool's threads.
+
+In: an operation and a call. Out: an envelope. A coroutine that ends at its first step costs no
+task and no timer; only one that waits is put on a leash, which ends it when its time is up or when
+nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kuniumi.core.call import Outcome, Ready
+from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.invoke import prepare, refuse, settle
+from kuniumi.execute import inline
+from kuniumi.execute.report import report
+from kuniumi.execute.threads import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
+
+    from kuniumi.core.call import Call, Envelope
+    from kuniumi.core.operation import Operation
+
+    Watch = Callable[[], Awaitable[object]]
+
+GRACE = 1.0
+"""Seconds a cancelled coroutine gets to clean up before it is left behind."""
+
+pool = Pool(32)
+
+
+async def answer(
+    operation: Operation, call: Call, limit: float | None, gone: Watch | None = None
+) -> Envelope:
+    """Take one call all the way. `gone` ends when nobody waits for the answer any more."""
+    ready = prepare(operation, call)
+    if type(ready) is not Ready:
+        return refuse(ready)  # type: ignore[arg-type]
+    outcome = await perform(ready, call, limit, gone)
+    envelope = settle(operation, outcome)
+    return envelope if envelope.fault is None else report(operation, envelope)
+
+
+async def perform(
+    ready: Ready, call: Call, limit: float | None, gone: Watch | None = None
+) -> Outcome:
+    """Run a prepared call wherever its function belongs."""
+    operation = ready.operation
+    if operation.is_async:
+        return await _run_coroutine(ready, call, limit, gone)
+    if operation.policy.inline:
+        return inline.run(ready)
+    return await run_in_thread(partial(inline.run, ready), call, limit, gone)
+
+
+async def _run_coroutine(
+    ready: Ready, call: Call, limit: float | None, gone: Watch | None
+) -> Outcome:
+    try:
+        coroutine = ready.start()
+        if ready.operation.result.layout == "stream":
+            coroutine = _collect(coroutine)
+        elif not hasattr(coroutine, "send"):
+            return Outcome(coroutine)  # a decorator made a plain function of it
+        awaited = coroutine.send(None)
+    except StopIteration as end:
+        return Outcome(end.value)
+    except BaseException as error:  # noqa: BLE001 - whatever it raises is this call's alone
+        return Outcome(error=error)
+    return await lead(coroutine, awaited, call, limit, gone)
+
+
+async def _collect(items: Any) -> list[Any]:
+    if hasattr(items, "__await__"):  # an `async def` that returns its stream
+        items = await items
+    return [item async for item in items] if hasattr(items, "__aiter__") else list(items)
+
+
+# ---- the leash -----------------------------------------------------------------------------------
+
+
+class _Leash:
+    """Ends the current task's call when its time is up, or when its caller is gone."""
+
+    def __init__(self, call: Call, limit: float | None, gone: Watch | None) -> None:
+        self.call = call
+        self.limit = limit
+        self.loop = asyncio.get_running_loop()
+        self.task = asyncio.current_task(self.loop)
+        self.fault: Fault | None = None
+        self.cut = False  # the coroutine had its grace: drive it no further
+        self.pulls = 0
+        self.timer = self.loop.call_later(limit, self.expire) if limit else None
+        self.watch = self.loop.create_task(self._wait(gone)) if gone else None
+
+    async def _wait(self, gone: Watch) -> None:
+        await gone()
+        self.pull(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
+
+    def expire(self) -> None:
+        self.pull(timed_out(self.limit))
+
+    def pull(self, fault: Fault) -> None:
+        if self.fault is not None:
+            return
+        self.fault = fault
+        if self.call.context is not None:
+            self.call.context.cancel()
+        self._cancel()
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = self.loop.call_later(GRACE, self.let_go)
+
+    def let_go(self) -> None:
+        self.cut = True
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self.task is not None:
+            self.pulls += 1
+            self.task.cancel()
+
+    def release(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.watch is not None:
+            self.watch.cancel()
+        if self.task is not None:
+            for _ in range(self.pulls):
+                self.task.uncancel()
+
+
+async def lead(
+    coroutine: Any, awaited: Any, call: Call, limit: float | None, gone: Watch | None
+) -> Outcome:
+    """Drive a coroutine that has begun to wait to its end, on a leash."""
+    leash = _Leash(call, limit, gone)
+    try:
+        value = await _steps(coroutine, awaited, leash)
+    except BaseException as error:
+        ours = leash.fault is not None
+        task = leash.task
+        if isinstance(error, asyncio.CancelledError) and not ours and task and task.cancelling():
+            raise  # the server itself is being stopped
+        return Outcome(error=leash.fault or error)
+    else:
+        return Outcome(value, leash.fault)
+    finally:
+        leash.release()
+
+
+@types.coroutine
+def _steps(coroutine: Any, awaited: Any, leash: _Leash) -> Generator[Any, Any, Any]:
+    """Continue a coroutine after its first step: pass on what it awaits, and what comes back."""
+    while True:
+        try:
+            sent = yield awaited
+        except BaseException as thrown:
+            if leash.cut:
+                _close(coroutine)
+                raise
+            step = partial(coroutine.throw, thrown)
+        else:
+            step = partial(coroutine.send, sent)
+        try:
+            awaited = step()
+        except StopIteration as end:
+            return end.value
+
+
+def _close(coroutine: Coroutine[Any, Any, Any]) -> None:
+    try:
+        coroutine.close()
+    except BaseException:  # noqa: BLE001, S110 - it ignored its cancellation, and now its end
+        pass
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+async def run_in_thread(
+    work: Callable[[], Outcome], call: Call, limit: float | None, gone: Watch | None = None
+) -> Outcome:
+    """Run work in the pool, and wait for it no longer than the limit."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[Outcome] = loop.create_future()
+
+    def deliver(outcome: Outcome) -> None:
+        if not arrived.done():
+            arrived.set_result(outcome)
+
+    def done(outcome: Outcome) -> None:
+        try:
+            loop.call_soon_threadsafe(deliver, outcome)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    def give_up(fault: Fault) -> None:
+        if call.context is not None:
+            call.context.cancel()
+        if not arrived.done():
+            arrived.set_result(Outcome(error=fault))
+
+    job = pool.submit(work, done)
+    timer = loop.call_later(limit, give_up, timed_out(limit)) if limit else None
+    watch = None
+    if gone is not None and call.context is not None:
+        watch = loop.create_task(_tell_when(gone, give_up))
+    try:
+        outcome = await arrived
+    except asyncio.CancelledError:
+        give_up(Fault(Kind.CANCELLED, "Cancelled"))
+        pool.abandon(job, interrupt=False)
+        raise
+    finally:
+        if timer is not None:
+            timer.cancel()
+        if watch is not None:
+            watch.cancel()
+    if isinstance(outcome.error, Fault):
+        pool.abandon(job, interrupt=outcome.error.kind is Kind.TIMED_OUT)
+    return outcome
+
+
+async def _tell_when(gone: Watch, give_up: Callable[[Fault], None]) -> None:
+    await gone()
+    give_up(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
+
+
+def timed_out(limit: float | None) -> Fault:
+    """Give the fault of a call that took longer than it may."""
+    return Fault(Kind.TIMED_OUT, f"Timed out after {limit:g} seconds")

@@ -1,0 +1,1 @@
+"""The surfaces: the only rooms with sockets, streams, arguments and environment variables."""

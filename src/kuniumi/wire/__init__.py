@@ -1,0 +1,1 @@
+"""The grammars: bytes in, data out, and back. Pure, no sockets; servers and clients share them."""

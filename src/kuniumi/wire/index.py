@@ -1,0 +1,122 @@
+"""The index page: what an app offers, for a person with a browser. No script, no outside link."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from kuniumi.core.codec import dumps
+from kuniumi.wire.pages import describe
+
+if TYPE_CHECKING:
+    from kuniumi.core.service import Service
+
+_STYLE = """
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }
+h1 small { font-weight: normal; opacity: .6 }
+article { border-top: 1px solid var(--line); padding: .8rem 0 }
+h2 { font: 600 1.1rem ui-monospace, monospace; margin: .3rem 0 }
+pre { overflow-x: auto; padding: .7rem; border: 1px solid var(--line); border-radius: .4rem }
+table { border-collapse: collapse; width: 100% }
+td, th { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0 }
+code { font-size: .95em } .quiet { opacity: .65 }
+""".strip()
+
+
+def render(service: Service, root_path: str) -> str:
+    """Write the page."""
+    about = service.registry.about
+    functions = [describe(operation) for operation in service.registry]
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(about.name)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{escape(about.name)} <small>v{escape(about.version)}</small></h1>
+<p>{escape(about.description)}</p>
+<p><a href="{root_path}/openapi.json">OpenAPI</a> ·
+<a href="{root_path}/openapi.yaml">as YAML</a> ·
+<a href="{root_path}/functions">functions as JSON</a> ·
+<a href="{root_path}/health">health</a></p>
+{"".join(_function(function, root_path) for function in functions) or "<p>No functions yet.</p>"}
+</body>
+</html>
+"""
+
+
+def _function(function: dict[str, Any], root_path: str) -> str:
+    path = root_path + function["path"]
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind_of(schema))}</td>"
+        f"<td>{escape(schema.get('description', ''))}</td></tr>"
+        for name, schema in function["inputSchema"]["properties"].items()
+    )
+    table = f"<table>{rows}</table>" if rows else '<p class="quiet">Takes no arguments.</p>'
+    data = dumps(sample(function["inputSchema"])).decode().replace("'", "'\\''")
+    command = f"curl -X POST -H 'Content-Type: application/json' -d '{data}' $ORIGIN{path}"
+    return f"""<article id="{escape(function["name"])}">
+<h2>{escape(function["name"])} <span class="quiet">POST {escape(path)}</span></h2>
+<p>{escape(function["description"]).replace(chr(10) * 2, "</p><p>")}</p>
+{table}
+<pre>{escape(command)}</pre>
+</article>
+"""
+
+
+def kind_of(schema: dict[str, Any]) -> str:
+    """Say in a few words what a schema takes."""
+    arms = schema.get("anyOf") or schema.get("oneOf")
+    if arms:
+        return " | ".join(dict.fromkeys(kind_of(arm) for arm in arms))
+    if "enum" in schema:
+        return " | ".join(dumps(choice).decode() for choice in schema["enum"])
+    if "const" in schema:
+        return dumps(schema["const"]).decode()
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    kind = str(schema.get("type", "any"))
+    if kind == "array" and schema.get("items"):
+        return f"array of {kind_of(schema['items'])}"
+    return str(schema.get("format", schema.get("title", kind)))
+
+
+def sample(schema: dict[str, Any]) -> dict[str, Any]:
+    """Make arguments that show what a call looks like."""
+    required = schema.get("required", ())
+    properties = schema["properties"]
+    return {name: _sample_value(properties[name]) for name in required}
+
+
+_SAMPLES: dict[str, Any] = {
+    "integer": 7,
+    "number": 1.5,
+    "boolean": True,
+    "string": "text",
+    "array": [],
+    "object": {},
+    "null": None,
+}
+_FORMATS = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00"}
+
+
+def _sample_value(schema: dict[str, Any]) -> Any:
+    if "examples" in schema:
+        return schema["examples"][0]
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    if "enum" in schema:
+        return schema["enum"][0]
+    arms = schema.get("anyOf") or schema.get("oneOf")
+    if arms:
+        return _sample_value(arms[0])
+    if schema.get("properties"):
+        return sample(schema)
+    if schema.get("format") in _FORMATS:
+        return _FORMATS[schema["format"]]
+    return _SAMPLES.get(schema.get("type", ""))
