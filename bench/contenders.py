@@ -23,7 +23,7 @@ ANSWER = {"result": 10}
 LOOP = "uvloop" if util.find_spec("uvloop") else "asyncio"
 
 CONSTANT = "constant"
-READING = "constant, body read"
+READING, EXHAUSTING = "constant, one receive", "constant, body to its end"
 ASYNC, INLINE, THREAD = "kuniumi async", "kuniumi inline", "kuniumi thread"
 TEN, MANY = "kuniumi 10 operations", "kuniumi 10,000 operations"
 
@@ -48,6 +48,7 @@ def floor() -> list[Contender]:
     return [
         Contender(CONSTANT, _on_granian(sys.executable, "constant:app")),
         Contender(READING, _on_granian(sys.executable, "constant:reading")),
+        Contender(EXHAUSTING, _on_granian(sys.executable, "constant:exhausting")),
     ]
 
 

@@ -53,16 +53,7 @@ class Section:
 
 def render(section: Section) -> str:
     """The section as plain text: a table, then its budgets, then its notes."""
-    first = section.measures[0]
-    header = [
-        section.title,
-        *section.measures,
-        f"× {section.baseline}",
-        "spread",
-        f"min {first}",
-        "× min",
-    ]
-    lines = _aligned([header, *(_cells(section, row) for row in section.rows)])
+    lines = _aligned([_header(section), *(_cells(section, row) for row in section.rows)])
     lines += _aligned([_verdict_cells(verdict) for verdict in verdicts(section)])
     return "\n".join([*lines, *section.notes]) + "\n"
 
@@ -103,12 +94,28 @@ def as_data(section: Section) -> dict[str, Any]:
     }
 
 
+def _header(section: Section) -> list[str]:
+    cells = [section.title, *section.measures]
+    if _repeated(section):
+        cells += [f"× {section.baseline}", "spread", f"min {section.measures[0]}", "× min"]
+    return cells
+
+
 def _cells(section: Section, row: Row) -> list[str]:
-    costs = row.samples[section.measures[0]]
-    middles = [_number(median(row.samples[measure])) for measure in section.measures]
-    ratios = [_ratio(pick(costs), section.cost(section.baseline, pick)) for pick in (median, min)]
-    spread = f"±{(max(costs) - min(costs)) / median(costs) * 50:.0f}%"
-    return [row.name, *middles, ratios[0], spread, _number(min(costs)), ratios[1]]
+    cells = [row.name, *(_number(median(row.samples[measure])) for measure in section.measures)]
+    if _repeated(section):
+        costs = row.samples[section.measures[0]]
+        typical, best = (
+            _ratio(pick(costs), section.cost(section.baseline, pick)) for pick in (median, min)
+        )
+        spread = f"±{(max(costs) - min(costs)) / median(costs) * 50:.0f}%"
+        cells += [typical, spread, _number(min(costs)), best]
+    return cells
+
+
+def _repeated(section: Section) -> bool:
+    """Whether there are samples enough to compare; a thing done once only has its figures."""
+    return any(len(costs) > 1 for row in section.rows for costs in row.samples.values())
 
 
 def _ratio(cost: float, base: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from kuniumi.core.operation import Operation, Policy, Wording, define
 from kuniumi.core.registry import About, Registry
@@ -154,8 +154,8 @@ class App:
 
         return answer_named(self.service, name, arguments)
 
-    def run(self, argv: Sequence[str] | None = None) -> None:
+    def run(self, argv: Sequence[str] | None = None) -> NoReturn:
         """Do what the command line says: serve, call, cgi, list… This ends the process."""
         from kuniumi.serve.entry import run  # noqa: PLC0415 - it reads the command line
 
-        run(self, argv)
+        run(self.service, argv)

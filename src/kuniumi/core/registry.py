@@ -56,6 +56,10 @@ class Registry:
         self.by_id[operation.operation_id] = operation
         self.version += 1
 
+    def find(self, name: str) -> Operation | None:
+        """Give the function of this name, or of this operation id."""
+        return self.by_name.get(name) or self.by_id.get(name)
+
     def __iter__(self) -> Iterator[Operation]:
         """Give the operations in the order they were registered."""
         return iter(self.by_name.values())

@@ -9,17 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome
-from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.codec import dumps
+from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.core.invoke import prepare, refuse, settle
 from kuniumi.execute import inline
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kuniumi.core.call import Call, Envelope, Ready
     from kuniumi.core.operation import Operation
+    from kuniumi.core.service import Service
 
 
-def answer_alone(operation: Operation, call: Call, limit: float | None) -> Envelope:
+def answer_alone(
+    operation: Operation, call: Call, limit: float | None, *, log: bool = True
+) -> Envelope:
     """Take one call all the way, in this thread."""
     ready = prepare(operation, call)
     if isinstance(ready, Fault):
@@ -30,7 +36,19 @@ def answer_alone(operation: Operation, call: Call, limit: float | None) -> Envel
         outcome = _run_with_alarm(ready, call, limit)
     else:
         outcome = inline.run(ready)
-    return report(operation, settle(operation, outcome))
+    envelope = settle(operation, outcome)
+    return report(operation, envelope) if log else envelope
+
+
+def answer_named(
+    service: Service, name: str, arguments: Mapping[str, Any] | bytes = b""
+) -> Envelope:
+    """Call the function of this name or operation id; arguments may be given as Python data."""
+    operation = service.registry.find(name)
+    if operation is None:
+        return refuse(not_found(name))
+    raw = arguments if isinstance(arguments, bytes) else dumps(arguments)
+    return answer_alone(operation, service.call(operation, raw), service.limit(operation))
 
 
 def _run_coroutine(ready: Ready, call: Call, limit: float | None) -> Outcome:

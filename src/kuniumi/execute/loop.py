@@ -51,27 +51,28 @@ async def perform(
     """Run a prepared call wherever its function belongs."""
     operation = ready.operation
     if operation.is_async:
-        return await _run_coroutine(ready, call, limit, gone)
+        if operation.result.layout == "stream":
+            return await run_coroutine(lambda: _collect(ready.start()), call, limit, gone)
+        return await run_coroutine(ready.start, call, limit, gone)
     if operation.policy.inline:
         return inline.run(ready)
     return await run_in_thread(partial(inline.run, ready), call, limit, gone)
 
 
-async def _run_coroutine(
-    ready: Ready, call: Call, limit: float | None, gone: Watch | None
+async def run_coroutine(
+    start: Callable[[], Any], call: Call, limit: float | None, gone: Watch | None
 ) -> Outcome:
+    """Run a coroutine in the current task, for its first step without any ado."""
     try:
-        coroutine = ready.start()
-        if ready.operation.result.layout == "stream":
-            coroutine = _collect(coroutine)
-        elif not hasattr(coroutine, "send"):
+        coroutine = start()
+        if not hasattr(coroutine, "send"):
             return Outcome(coroutine)  # a decorator made a plain function of it
         awaited = coroutine.send(None)
     except StopIteration as end:
         return Outcome(end.value)
     except BaseException as error:  # noqa: BLE001 - whatever it raises is this call's alone
         return Outcome(error=error)
-    return await lead(coroutine, awaited, call, limit, gone)
+    return await _lead(coroutine, awaited, call, limit, gone)
 
 
 async def _collect(items: Any) -> list[Any]:
@@ -134,7 +135,7 @@ class _Leash:
                 self.task.uncancel()
 
 
-async def lead(
+async def _lead(
     coroutine: Any, awaited: Any, call: Call, limit: float | None, gone: Watch | None
 ) -> Outcome:
     """Drive a coroutine that has begun to wait to its end, on a leash."""

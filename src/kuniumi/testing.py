@@ -1,0 +1,190 @@
+"""The testing door: call an app's functions on any surface, in process, and compare the answers.
+
+    from kuniumi.testing import SURFACES, connect
+
+    with connect(app, "http") as door:
+        reply = door.call("Add", {"x": 7, "y": 3})
+        assert reply.envelope == {"result": 10}
+
+Every surface takes its real way, from bytes to bytes; only the sockets and the processes are left
+out. A new surface is one more entry in `SURFACES`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from kuniumi.core.codec import dumps
+from kuniumi.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from types import TracebackType
+
+    from kuniumi.app import App
+
+    Way = Callable[["Door", str, bytes, Mapping[str, str]], "Reply"]
+
+
+class Reply(Struct, frozen=True):
+    """One answer: an HTTP status or an exit code, headers where there are any, and the body."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+    @property
+    def envelope(self) -> Any:
+        """The body as data."""
+        return msgspec.json.decode(self.body)
+
+    @property
+    def failed(self) -> bool:
+        """Whether this surface calls the answer a failure."""
+        return self.status not in {0, 200}
+
+
+class Door:
+    """A way into one app by one surface."""
+
+    def __init__(self, app: App, surface: str) -> None:
+        if surface not in SURFACES:
+            msg = f"no surface is called {surface!r}: there are {', '.join(SURFACES)}"
+            raise UsageError(msg)
+        self.app = app
+        self.surface = surface
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | bytes = b"",
+        /,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **named: Any,
+    ) -> Reply:
+        """Call a function with arguments as Python data, or as the very bytes to send."""
+        if isinstance(arguments, bytes) and not named:
+            raw = arguments
+        elif isinstance(arguments, bytes):
+            raw = dumps(named)
+        else:
+            raw = dumps({**arguments, **named})
+        return SURFACES[self.surface](self, name, raw, headers or {})
+
+    def __enter__(self) -> Door:
+        """Open the door."""
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Close it, and the event loop behind it."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop the event loop, if this surface needed one."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop = None
+
+    def wait(self, coroutine: Coroutine[Any, Any, Reply]) -> Reply:
+        """Run a coroutine on a loop of the door's own, so that a test may have one too."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+
+def connect(app: App, surface: str) -> Door:
+    """Open a door to an app by one of `SURFACES`."""
+    return Door(app, surface)
+
+
+def _in_process(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Reply:
+    from kuniumi.wire.status import http_status  # noqa: PLC0415 - each surface brings its own rooms
+
+    envelope = door.app.call(name, raw)
+    return Reply(http_status(envelope.fault), envelope.body)
+
+
+def _http(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
+    return door.wait(_http_call(door.app, f"/functions/{name}", raw, headers))
+
+
+async def _http_call(app: App, path: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
+    fields = {"content-type": "application/json", "content-length": str(len(raw)), **headers}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(key.lower().encode(), value.encode()) for key, value in fields.items()],
+    }
+    sent: list[Any] = []
+    waiting = [{"type": "http.request", "body": raw, "more_body": False}]
+
+    async def receive() -> Any:
+        if waiting:
+            return waiting.pop()
+        return await asyncio.Future()  # the client stays until it has its answer
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app.asgi(scope, receive, send)
+    start, *parts = sent
+    return Reply(
+        start["status"],
+        b"".join(part.get("body", b"") for part in parts),
+        {key.decode(): value.decode() for key, value in start["headers"]},
+    )
+
+
+def _cgi(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
+    from kuniumi.serve.cgi import handle  # noqa: PLC0415
+
+    variables = {
+        "GATEWAY_INTERFACE": "CGI/1.1",
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": f"/{name}",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(raw)),
+        **{f"HTTP_{key.upper().replace('-', '_')}": value for key, value in headers.items()},
+    }
+    head, _, body = handle(door.app.service, variables, io.BytesIO(raw)).partition(b"\r\n\r\n")
+    fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+    fields = {key.lower(): value for key, value in fields.items()}
+    return Reply(int(fields["status"].split()[0]), body, fields)
+
+
+def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Reply:
+    from kuniumi.serve.cli import run  # noqa: PLC0415
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(door.app.service, ["call", name, raw.decode("utf-8", "surrogateescape")])
+    stream = err if code else out
+    stream.flush()
+    return Reply(code, stream.buffer.getvalue().removesuffix(b"\n"))  # type: ignore[attr-defined]
+
+
+SURFACES: dict[str, Way] = {
+    "in-process": _in_process,
+    "http": _http,
+    "cgi": _cgi,
+    "shell": _shell,
+}
+"""The surfaces a call can be made on, by name."""
