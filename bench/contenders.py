@@ -98,7 +98,7 @@ def _crowd(name: str, operations: int) -> Contender:
 
 def _on_granian(python: str, target: str) -> Server:
     where = ("--host", "127.0.0.1", "--port", "{port}")
-    how = ("--interface", "asgi", "--workers", "1", "--loop", LOOP, "--no-access-log")
+    how = ("--interface", "asgi", "--workers", "1", "--no-ws", "--loop", LOOP, "--no-access-log")
     return Server(target, (python, "-m", "granian", *where, *how, target), APPS)
 
 

@@ -15,9 +15,7 @@ from msgspec import Meta
 
 from kuniumi import App, Context, FunctionError
 
-app = App(
-    name="Calculator", version="1.0.0", description="Sums, quotients and a little patience."
-)
+app = App(name="Calculator", version="1.0.0", description="Sums, quotients and a little patience.")
 
 
 def Add(x: int, y: int, ctx: Context) -> int:
@@ -86,7 +84,7 @@ def Midpoint(a: Point, b: Point) -> Point:
     b
         The other end
 
-    Returns
+    Returns:
     -------
     Point
         The point halfway between

@@ -77,7 +77,7 @@ class App:
         mask_errors: bool | None = None,
     ) -> Callable[[Function], Function]: ...
 
-    def function(self, function: Any = None, /, **options: Any) -> Any:
+    def function(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]
         """Register a function: `@app.function`, or `@app.function(timeout=5, …)`.
 
         Gives the function itself back, unchanged.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import sys
 import threading
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
@@ -174,11 +175,15 @@ def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Re
     from kuniumi.serve.cli import run  # noqa: PLC0415
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
-    with redirect_stdout(out), redirect_stderr(err):
-        code = run(door.app.service, ["call", name, raw.decode("utf-8", "surrogateescape")])
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(raw), "utf-8")
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(door.app.service, ["call", name, "-"])
+    finally:
+        sys.stdin = before
     stream = err if code else out
     stream.flush()
-    return Reply(code, stream.buffer.getvalue().removesuffix(b"\n"))  # type: ignore[attr-defined]
+    return Reply(code, stream.buffer.getvalue().removesuffix(b"\n"))
 
 
 SURFACES: dict[str, Way] = {

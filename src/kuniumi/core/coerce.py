@@ -62,9 +62,7 @@ class _Fitter:
         self.root = root
         self.coerce = coerce
 
-    def fit(
-        self, value: Any, schema: Schema, path: str, depth: int
-    ) -> tuple[Any, Misfit | None]:
+    def fit(self, value: Any, schema: Schema, path: str, depth: int) -> tuple[Any, Misfit | None]:
         schema = self._resolved(schema)
         if depth > _DEEPEST:
             return value, None  # the decoder has the last word anyway

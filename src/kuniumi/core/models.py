@@ -29,9 +29,7 @@ def decode_model(model: Any, value: Any) -> Any:
         raise ValueError(_words(error)) from None
 
 
-def model_encoder(
-    annotation: Any, encode_plain: Callable[[Any], bytes]
-) -> Callable[[Any], bytes]:
+def model_encoder(annotation: Any, encode_plain: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     """Give a function that encodes values of a type that holds models, checked by pydantic."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
     from pydantic_core import PydanticSerializationError  # noqa: PLC0415

@@ -158,7 +158,7 @@ def _wrapped(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 def _tuple_encoder(types: tuple[Any, ...]) -> Callable[[Any], bytes]:
     parts = tuple(
-        (b"%b\"result%d\":" % (b"," if index else b"", index), _encoder(part))
+        (b'%b"result%d":' % (b"," if index else b"", index), _encoder(part))
         for index, part in enumerate(types)
     )
 

@@ -35,9 +35,7 @@ class Service(Struct):
         """Make the call; only a function that asks for its context pays for one."""
         if not operation.wants_context:
             return Call(operation.operation_id, arguments)
-        context = Context(
-            operation.operation_id, self.environment, state=self.state, report=report
-        )
+        context = Context(operation.operation_id, self.environment, state=self.state, report=report)
         return Call(operation.operation_id, arguments, context)
 
     def limit(self, operation: Operation) -> float | None:

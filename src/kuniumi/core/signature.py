@@ -89,16 +89,12 @@ def _plain_code(function: Callable[..., Any]) -> CodeType | None:
     return None if hasattr(function, "__self__") else code
 
 
-def _from_code(
-    function: Any, code: CodeType, hints: dict[str, Any], owner: str
-) -> list[Parameter]:
+def _from_code(function: Any, code: CodeType, hints: dict[str, Any], owner: str) -> list[Parameter]:
     if code.co_flags & (_VAR_POSITIONAL | _VAR_KEYWORD):
         total = code.co_argcount + code.co_kwonlyargcount
         raise _variadic(owner, code.co_varnames[total])
     positional = code.co_varnames[: code.co_argcount]
-    keyword_only = code.co_varnames[
-        code.co_argcount : code.co_argcount + code.co_kwonlyargcount
-    ]
+    keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     defaults = function.__defaults__ or ()
     by_name = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
     by_name.update(function.__kwdefaults__ or {})

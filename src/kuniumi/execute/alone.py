@@ -59,7 +59,7 @@ def _run_coroutine(ready: Ready, call: Call, limit: float | None) -> Outcome:
     return asyncio.run(perform(ready, call, limit))
 
 
-class _Alarm(BaseException):  # noqa: N818 - never leaves this module
+class _Alarm(BaseException):
     """The call's time is up."""
 
 

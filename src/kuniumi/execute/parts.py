@@ -16,13 +16,13 @@ from kuniumi.execute.loop import perform, run_coroutine, run_in_thread
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from kuniumi.core.call import Call
     from kuniumi.core.operation import Operation
     from kuniumi.execute.loop import Watch
 
-    Offer = Callable[[bytes], Awaitable[None]]
+    Offer = Callable[[bytes], Coroutine[Any, Any, None]]
 
 
 async def answer_in_parts(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_OVERSTAYING = 256
 
 
-class Overstayed(BaseException):  # noqa: N818 - not an error of anybody's
+class Overstayed(BaseException):
     """Raised inside a function that overstayed its time."""
 
 

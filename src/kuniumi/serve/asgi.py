@@ -18,7 +18,6 @@ from kuniumi.wire.http import Site, Target
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
-    from kuniumi.core.call import Envelope
     from kuniumi.core.service import Service
 
     Scope = MutableMapping[str, Any]
@@ -69,9 +68,7 @@ class AsgiApp:
         else:
             await self._send(found, headers, send, head=method == "HEAD")  # type: ignore[arg-type]
 
-    async def _call(
-        self, target: Target, headers: Headers, receive: Receive, send: Send
-    ) -> None:
+    async def _call(self, target: Target, headers: Headers, receive: Receive, send: Send) -> None:
         service, operation = self.service, target.operation
         if service.limit_concurrency and self._running >= service.limit_concurrency:
             await self._refuse(http.overloaded(), target, headers, send)
@@ -98,9 +95,7 @@ class AsgiApp:
         finally:
             self._running -= 1
 
-    async def _refuse(
-        self, fault: Fault, target: Target, headers: Headers, send: Send
-    ) -> None:
+    async def _refuse(self, fault: Fault, target: Target, headers: Headers, send: Send) -> None:
         await self._send(http.respond(refuse(fault), target.form), headers, send)
 
     async def _send(

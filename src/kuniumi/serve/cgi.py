@@ -69,9 +69,7 @@ def _call(
     return respond(answer_alone(operation, call, service.limit(operation)), form)
 
 
-def _read(
-    request: Request, stdin: BinaryIO, *, to_the_end: bool, max_body: int
-) -> bytes | Fault:
+def _read(request: Request, stdin: BinaryIO, *, to_the_end: bool, max_body: int) -> bytes | Fault:
     """Read the body: as much as was announced and not a byte more.
 
     A person who pipes a body in announces nothing: then it ends where stdin ends.

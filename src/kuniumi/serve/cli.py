@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kuniumi.core.codec import dumps
-from kuniumi.core.fault import not_found
+from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.core.invoke import refuse
 from kuniumi.env.environment import Environment, parse_variables
 from kuniumi.errors import KuniumiError, UsageError
@@ -49,9 +49,7 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def run(
-    service: Service, words: Sequence[str], *, program: str = "", reference: str = ""
-) -> int:
+def run(service: Service, words: Sequence[str], *, program: str = "", reference: str = "") -> int:
     """Run one command of an app; give the exit code."""
     flags, rest = argv.take_globals(list(words), _own_flags(service, words))
     if flags["--env"]:
@@ -240,7 +238,10 @@ def _call(service: Service, words: Any) -> int:
     if "--help" in rest or "-h" in rest:
         console.show_function(operation)
         return 0
-    raw = _stdin() if rest == ["-"] else argv.read_arguments(operation, rest)
+    try:
+        raw = sys.stdin.buffer.read() if rest == ["-"] else argv.read_arguments(operation, rest)
+    except UsageError as error:
+        return _finish(refuse(Fault(Kind.BAD_ARGUMENTS, str(error))))
     return _finish(_answer(service, operation, raw))
 
 
@@ -266,10 +267,6 @@ def _print(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _stdin() -> bytes:
-    return sys.stdin.buffer.read()
 
 
 # ---- reading options -------------------------------------------------------------------------------

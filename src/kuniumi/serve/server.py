@@ -89,7 +89,7 @@ def serve(service: Service, reference: str, settings: Settings, greeting: str) -
         raise UsageError(msg)
     level = settings.log_level.upper()
     ours = {"handlers": ["console"], "level": level, "propagate": False}
-    logging = deepcopy(LOGGING_CONFIG)
+    logging: dict[str, Any] = deepcopy(LOGGING_CONFIG)
     logging["handlers"]["console"]["stream"] = "ext://sys.stderr"
     logging["loggers"]["kuniumi"] = ours
     server = Granian(

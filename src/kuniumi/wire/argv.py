@@ -47,10 +47,12 @@ def take_globals(words: list[str], own: frozenset[str]) -> tuple[dict[str, list[
 
 def read_arguments(operation: Operation, words: list[str]) -> bytes:
     """Read `--x 7 --y 3`, `7 3`, `'{"x":7}'` or a mixture as one JSON object."""
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return words[0].encode("utf-8", "surrogateescape")
     schema = input_schema(operation)
     properties: dict[str, Schema] = schema["properties"]
     given: dict[str, Any] = {}
-    unfilled = iter([name for name in properties])
+    unfilled = iter(properties)
     for name, text in _pairs(words, properties, schema):
         if name is not None:
             _add(given, name, text, resolved(properties.get(name, {}), schema), schema)
@@ -59,7 +61,9 @@ def read_arguments(operation: Operation, words: list[str]) -> bytes:
         elif text is not None:
             name = next((free for free in unfilled if free not in given), None)
             if name is None:
-                msg = f"{text!r} is one value too many: {operation.name} takes {_listed(properties)}"
+                msg = (
+                    f"{text!r} is one value too many: {operation.name} takes {_listed(properties)}"
+                )
                 raise UsageError(msg)
             _add(given, name, text, resolved(properties[name], schema), schema)
     return dumps(given)

@@ -53,7 +53,9 @@ class Target(Struct, frozen=True):
 class Site:
     """The addresses of one app, for a server that passes requests on."""
 
-    def __init__(self, service: Service, *, root_path: str = "", cors: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, service: Service, *, root_path: str = "", cors: tuple[str, ...] = ()
+    ) -> None:
         self.service = service
         self.root_path = root_path.rstrip("/")
         self.cors = frozenset(origin.encode() for origin in cors)

@@ -122,9 +122,7 @@ def _failures(service: Service, operation: Operation) -> Document:
         kinds.append(Kind.OVERLOADED)
     statuses = {status: reason(status) for status in (http_status(Fault(k, "")) for k in kinds)}
     statuses.update(operation.wording.errors)
-    return {
-        str(status): _json(statuses[status], ERROR_SCHEMA) for status in sorted(statuses)
-    }
+    return {str(status): _json(statuses[status], ERROR_SCHEMA) for status in sorted(statuses)}
 
 
 def _json(description: str, schema: Document) -> Document:
