@@ -62,6 +62,7 @@ class Door:
         self.app = app
         self.surface = surface
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.current_thread()
 
     def call(
         self,
@@ -98,13 +99,16 @@ class Door:
         """Stop the event loop, if this surface needed one."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
             self._loop = None
 
     def wait(self, coroutine: Coroutine[Any, Any, Reply]) -> Reply:
         """Run a coroutine on a loop of the door's own, so that a test may have one too."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+            self._thread.start()
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
