@@ -24,6 +24,7 @@ THEIRS = (
     "blacksheep",
     "robyn",
 )
+QUIET = 0.5
 
 _ASK = """
 import json, platform, sys
@@ -54,6 +55,8 @@ def render(machine: dict[str, Any]) -> str:
     lines = [
         f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, load {machine['load']:.2f}"
     ]
+    if machine["load"] > QUIET:
+        lines.append("WARNING: the machine is busy with other work, so the figures are noisy")
     project = machine["project"]
     lines.append("project: " + _listed(project))
     if peers := machine.get("peers"):

@@ -18,7 +18,7 @@ from kuniumi import App, Context, FunctionError
 app = App(name="Calculator", version="1.0.0", description="Sums, quotients and a little patience.")
 
 
-def Add(x: int, y: int, ctx: Context) -> int:
+def Add(x: int, y: int, ctx: Context) -> int:  # noqa: D103 - described where it is registered
     if ctx.env.getenv("DEBUG") == "true":
         ctx.log.warning("Adding %d + %d", x, y)
     return x + y
@@ -52,12 +52,17 @@ async def Divide(x: float, y: float) -> float:
 
 
 @app.function(errors={422: "The divisor is zero"}, inline=True)
-def DivMod(x: int, y: int) -> tuple[int, int]:
-    """Divides with a remainder.
+def DivMod(
+    x: int, y: int
+) -> tuple[Annotated[int, "The quotient"], Annotated[int, "The remainder"]]:
+    """Divides with a remainder: two results.
 
-    :param x: The dividend
-    :param y: The divisor
-    :returns: The quotient and the remainder
+    Args:
+        x: The dividend
+        y: The divisor, anything but zero
+
+    Returns:
+        The quotient and the remainder
     """
     if y == 0:
         raise FunctionError("Division by zero", status=422)
@@ -77,16 +82,11 @@ class Point:
 def Midpoint(a: Point, b: Point) -> Point:
     """Finds the point halfway between two others.
 
-    Parameters
-    ----------
-    a
-        One end
-    b
-        The other end
+    Args:
+        a: One end
+        b: The other end
 
     Returns:
-    -------
-    Point
         The point halfway between
     """
     label = f"{a.label}-{b.label}" if a.label and b.label else ""
@@ -110,13 +110,16 @@ def Countdown(start: Annotated[int, Meta(ge=0, le=1000)] = 3) -> Iterator[int]:
 def SlowSum(
     numbers: Annotated[list[int], Meta(max_length=20)],
     ctx: Context,
-    delay: Annotated[float, Meta(ge=0, le=1)] = 0.1,
+    delay: Annotated[float, Meta(ge=0, le=0.4)] = 0.1,
 ) -> int:
     """Adds numbers up, slowly, and tells how far it has come.
 
     Args:
         numbers: What to add up
         delay: Seconds to rest after each number
+
+    Returns:
+        The sum
     """
     total = 0
     for done, number in enumerate(numbers, start=1):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Meta
+
 from kuniumi import App, FunctionError
 
 app = App(name="Weather", version="1.0.0", envelope="bare", http_format="tool-result")
@@ -35,8 +37,14 @@ _REPORTS = {
 
 
 @app.function(path="/weather")
-def Weather(location: Annotated[str, "Name of the city"]) -> Report:
-    """Tells the weather in a city."""
+def Weather(
+    location: Annotated[str, Meta(description="Name of the city", examples=["Oslo"])],
+) -> Report:
+    """Tells the weather in a city.
+
+    Returns:
+        The weather there
+    """
     report = _REPORTS.get(location.strip().casefold())
     if report is None:
         raise FunctionError(f"Location not found: {location}", status=404)

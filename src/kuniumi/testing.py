@@ -17,7 +17,8 @@ import io
 import sys
 import threading
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -82,7 +83,7 @@ class Door:
             raw = dumps({**arguments, **named})
         return SURFACES[self.surface](self, name, raw, headers or {})
 
-    def __enter__(self) -> Door:
+    def __enter__(self) -> Self:
         """Open the door."""
         return self
 
@@ -134,7 +135,7 @@ async def _http_call(app: App, path: str, raw: bytes, headers: Mapping[str, str]
         "type": "http",
         "method": "POST",
         "path": path,
-        "raw_path": path.encode(),
+        "raw_path": quote(path).encode(),
         "query_string": b"",
         "headers": [(key.lower().encode(), value.encode()) for key, value in fields.items()],
     }
@@ -167,12 +168,17 @@ def _cgi(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply
         "PATH_INFO": f"/{name}",
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(raw)),
-        **{f"HTTP_{key.upper().replace('-', '_')}": value for key, value in headers.items()},
+        **{_variable(key): value for key, value in headers.items()},
     }
     head, _, body = handle(door.app.service, variables, io.BytesIO(raw)).partition(b"\r\n\r\n")
     fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
     fields = {key.lower(): value for key, value in fields.items()}
     return Reply(int(fields["status"].split()[0]), body, fields)
+
+
+def _variable(header: str) -> str:
+    name = header.upper().replace("-", "_")
+    return name if name in {"CONTENT_TYPE", "CONTENT_LENGTH"} else f"HTTP_{name}"
 
 
 def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Reply:
@@ -187,7 +193,9 @@ def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Re
         sys.stdin = before
     stream = err if code else out
     stream.flush()
-    return Reply(code, stream.buffer.getvalue().removesuffix(b"\n"))
+    # What the function printed comes before.
+    last_line = stream.buffer.getvalue().removesuffix(b"\n").rpartition(b"\n")[2]
+    return Reply(code, last_line)
 
 
 SURFACES: dict[str, Way] = {

@@ -2,11 +2,17 @@
 
 In: plain JSON data and the schema it should fit. Out: the data, coerced where it can be without
 losing anything, and the first place where it can't. It only ever sees what validation refused.
+
+A value is looked at in three ways, each only where the one before found nothing: as it stands, as
+mathematics has it (1.0 is an integer), and as callers write it (`"10"`). So what fits already is
+never changed, not even inside of something that has to be.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from decimal import Decimal
 from math import isfinite
 from typing import Any
 
@@ -15,19 +21,23 @@ from msgspec import Raw, Struct
 
 Schema = dict[str, Any]
 
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+EXACT, MATHEMATICAL, LOOSE = range(3)
+"""How freely a value is read."""
+
+_NUMBER = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?\Z")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _KINDS = {
     str: "string",
     bool: "boolean",
     int: "integer",
-    float: "number",
+    Raw: "number",
     list: "array",
     dict: "object",
     type(None): "null",
 }
 _DEEPEST = 200
+_MOST_STEPS = 100_000
+_LONGEST_INTEGER = 4300  # digits, as Python has it
 
 
 class Misfit(Struct, frozen=True):
@@ -39,11 +49,18 @@ class Misfit(Struct, frozen=True):
     choices: tuple[Any, ...] = ()
 
 
+MISSING = object()
+"""What a `Misfit` found where there was nothing."""
+
+parse = msgspec.json.Decoder(float_hook=lambda text: Raw(text.encode())).decode
+"""Read JSON as plain data, with fractions still as they were written: nothing is rounded."""
+
+
 def fit(
     value: Any, schema: Schema, root: Schema, path: str, *, coerce: bool
 ) -> tuple[Any, Misfit | None]:
     """Give the value as the schema wants it, or as it came together with where it misfits."""
-    return _Fitter(root, coerce=coerce).fit(value, schema, path, 0)
+    return _Fitter(root).fit(value, schema, path, LOOSE if coerce else MATHEMATICAL, 0)
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
@@ -58,156 +75,225 @@ def resolved(schema: Schema, root: Schema) -> Schema:
 class _Fitter:
     """One walk over one value."""
 
-    def __init__(self, root: Schema, *, coerce: bool) -> None:
+    def __init__(self, root: Schema) -> None:
         self.root = root
-        self.coerce = coerce
+        self.steps = 0
 
-    def fit(self, value: Any, schema: Schema, path: str, depth: int) -> tuple[Any, Misfit | None]:
-        schema = self._resolved(schema)
-        if depth > _DEEPEST:
+    def fit(
+        self, value: Any, schema: Schema, path: str, freedom: int, depth: int
+    ) -> tuple[Any, Misfit | None]:
+        schema = resolved(schema, self.root)
+        self.steps += 1
+        if depth > _DEEPEST or self.steps > _MOST_STEPS:
             return value, None  # the decoder has the last word anyway
-        arms = schema.get("anyOf") or schema.get("oneOf")
+        arms = _arms(schema)
         if arms:
-            return self._fit_any(value, [self._resolved(arm) for arm in arms], path, depth)
+            arms = [resolved(arm, self.root) for arm in arms]
+            return self._fit_any(value, arms, path, freedom, depth)
         if "enum" in schema or "const" in schema:
-            return self._fit_choice(value, schema, path)
-        kinds = schema.get("type")
-        if isinstance(kinds, list):
-            arms = [{**schema, "type": kind} for kind in kinds]
-            return self._fit_any(value, arms, path, depth)
-        if kinds is None:
+            return _fit_choice(value, schema, path, freedom)
+        kind = schema.get("type")
+        if kind is None:
             return value, None
-        value = self._as_kind(value, kinds)
-        if not _is_kind(value, kinds):
+        value = _as_kind(value, kind, schema, freedom)
+        if not _is_kind(value, kind, schema):
             return value, Misfit(path, expectation(schema), value)
-        if kinds == "object":
-            return self._fit_object(value, schema, path, depth)
-        if kinds == "array":
-            return self._fit_array(value, schema, path, depth)
+        if kind == "object":
+            return self._fit_object(value, schema, path, freedom, depth)
+        if kind == "array":
+            return self._fit_array(value, schema, path, freedom, depth)
         return value, None
 
-    def _resolved(self, schema: Schema) -> Schema:
-        return resolved(schema, self.root)
-
-    def _as_kind(self, value: Any, kind: str) -> Any:
-        """Coerce one scalar, or text that holds JSON, if nothing is lost by it."""
-        if kind == "integer" and isinstance(value, float) and value.is_integer():
-            return int(value)  # 1.0 is an integer to JSON Schema: no coercion at all
-        if not self.coerce or not isinstance(value, str):
-            return value
-        text = value.strip()
-        if kind == "integer" and _INTEGER.match(text):
-            return Raw(_plain_integer(text))
-        if kind in {"integer", "number"} and _NUMBER.match(text) and isfinite(float(text)):
-            number = float(text)
-            if kind == "integer":
-                return int(number) if number.is_integer() else value
-            return number
-        if kind == "boolean":
-            return _BOOLEANS.get(text.lower(), value)
-        if kind == "null" and text.lower() in {"null", "none"}:
-            return None
-        if kind in {"object", "array"} and text[:1] in {"{", "["}:
-            try:
-                parsed = msgspec.json.decode(text)
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
-                return value
-            return parsed if _is_kind(parsed, kind) else value
-        return value
-
     def _fit_any(
-        self, value: Any, arms: list[Schema], path: str, depth: int
+        self, value: Any, arms: list[Schema], path: str, freedom: int, depth: int
     ) -> tuple[Any, Misfit | None]:
-        if isinstance(value, str) and any(_takes_any_text(arm) for arm in arms):
-            return value, None
-        misfits = []
-        for arm in arms:
-            fitted, misfit = self.fit(value, arm, path, depth + 1)
-            if misfit is None:
-                return fitted, None
-            if misfit.path != path:
-                misfits.append(misfit)  # it fits on the outside: this arm was meant
-        if misfits:
-            return value, misfits[0]
-        choices = tuple(choice for arm in arms for choice in _choices(arm))
-        expected = " or ".join(dict.fromkeys(expectation(arm) for arm in arms))
-        return value, Misfit(path, expected, value, choices)
-
-    def _fit_choice(self, value: Any, schema: Schema, path: str) -> tuple[Any, Misfit | None]:
-        choices = _choices(schema)
-        for choice in choices:
-            if _same(choice, value):
+        if isinstance(value, str):
+            if any(_takes_any_text(arm) for arm in arms):
                 return value, None
-        for choice in choices:
-            fitted = self._as_kind(value, _KINDS[type(choice)])
-            if isinstance(fitted, Raw):
-                fitted = msgspec.json.decode(fitted)
-            if _same(choice, fitted):
-                return fitted, None
-        return value, Misfit(path, expectation(schema), value, choices)
+            value = _as_container(value, arms) if freedom >= LOOSE else value
+        if isinstance(value, dict):
+            arms = _tagged_first(value, arms)
+        inside: Misfit | None = None
+        for reading, how in _readings(value, freedom):
+            inside = None
+            for arm in arms:
+                fitted, misfit = self.fit(reading, arm, path, how, depth + 1)
+                if misfit is None:
+                    return fitted, None
+                if misfit.path != path:
+                    inside = inside or misfit  # it fits on the outside: this arm was meant
+        misfit = _wrong_tag(value, arms, path) or inside
+        if misfit is None:
+            choices = tuple(choice for arm in arms for choice in _choices(arm))
+            misfit = Misfit(path, _either(arms), value, choices)
+        return value, misfit
 
     def _fit_object(
-        self, value: dict[str, Any], schema: Schema, path: str, depth: int
+        self, value: dict[str, Any], schema: Schema, path: str, freedom: int, depth: int
     ) -> tuple[Any, Misfit | None]:
         properties = schema.get("properties", {})
         required = schema.get("required", ())
         others = schema.get("additionalProperties", True)
         fitted: dict[str, Any] = {}
         for name, item in value.items():
-            there = f"{path}.{name}" if path else name
-            if name in properties:
-                if item is None and self.coerce and name not in required:
-                    part, misfit = self.fit(item, properties[name], there, depth + 1)
-                    if misfit is not None:
-                        continue  # null for what has a default means the default
-                else:
-                    part, misfit = self.fit(item, properties[name], there, depth + 1)
-            elif isinstance(others, dict):
-                part, misfit = self.fit(item, others, there, depth + 1)
-            elif others is False:
+            there = f"{path}.{name}"
+            expected = properties.get(name, others)
+            if expected is False:
                 return value, Misfit(there, "", item, tuple(properties))
-            else:
-                part, misfit = item, None
-            if misfit is not None:
+            if expected is True:
+                fitted[name] = item
+                continue
+            part, misfit = self.fit(item, expected, there, freedom, depth + 1)
+            if misfit is None:
+                fitted[name] = part
+            elif item is not None or freedom < LOOSE or name in required or name not in properties:
                 return value, misfit
-            fitted[name] = part
+            # else: null for what has a default means the default
         for name in required:
             if name not in value:
-                there = f"{path}.{name}" if path else name
-                return value, Misfit(there, expectation(self._resolved(properties[name])), MISSING)
+                expected = resolved(properties.get(name, {}), self.root)
+                return value, Misfit(f"{path}.{name}", expectation(expected), MISSING)
         return fitted, None
 
     def _fit_array(
-        self, value: list[Any], schema: Schema, path: str, depth: int
+        self, value: list[Any], schema: Schema, path: str, freedom: int, depth: int
     ) -> tuple[Any, Misfit | None]:
-        first = schema.get("prefixItems", [])
+        least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
+        if not least <= len(value) <= most:
+            return value, Misfit(path, expectation(schema), value)
+        first = schema.get("prefixItems", ())
         rest = schema.get("items", {})
         fitted = []
         for index, item in enumerate(value):
             expected = first[index] if index < len(first) else rest
             if not isinstance(expected, dict):
-                return value, Misfit(path, f"an array of at most {len(first)} items", value)
-            part, misfit = self.fit(item, expected, f"{path}[{index}]", depth + 1)
+                fitted.append(item)
+                continue
+            part, misfit = self.fit(item, expected, f"{path}[{index}]", freedom, depth + 1)
             if misfit is not None:
                 return value, misfit
             fitted.append(part)
         return fitted, None
 
 
-MISSING = object()
-"""What a `Misfit` found where there was nothing."""
+# ---- one scalar ----------------------------------------------------------------------------------
 
 
-def _is_kind(value: Any, kind: str) -> bool:
-    if isinstance(value, Raw):  # an integer of any size
-        return kind in {"integer", "number"}
+def _as_kind(value: Any, kind: str, schema: Schema, freedom: int) -> Any:
+    """Read a value as this kind, if nothing is lost by it; else give it as it came."""
+    if kind == "integer" and isinstance(value, Raw) and freedom >= MATHEMATICAL:
+        return _whole(bytes(value).decode(), value)
+    if freedom < LOOSE or not isinstance(value, str):
+        return value
+    text = value.strip()
+    if kind == "integer":
+        return _whole(text, value)
+    if kind == "number":
+        return _number(text, value)
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), value)
+    if kind == "null":
+        return None if text.lower() in {"null", "none"} else value
+    if kind == "string":
+        return _formatted(text, schema, value)
+    return _json(text, kind, value)
+
+
+def _whole(text: str, otherwise: Any) -> Any:
+    """Read text as an integer, exactly: `"10"`, `"1e3"` and `"10.0"` are some, `"1.5"` is not."""
+    found = _NUMBER.match(text)
+    if found is None or len(text) > _LONGEST_INTEGER:
+        return otherwise
+    if not text.lstrip("+-").isdigit() and not isfinite(float(text)):
+        return otherwise
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else otherwise
+
+
+def _number(text: str, otherwise: Any) -> Any:
+    """Read text as a number, and write it as JSON does: no plus sign, no leading zeros, no `.5`."""
+    found = _NUMBER.match(text)
+    if found is None or not isfinite(float(text)):
+        return otherwise
+    sign, whole, fraction, only_fraction, exponent = found.groups()
+    whole = (whole or "").lstrip("0") or "0"
+    fraction = fraction or only_fraction
+    written = ("-" if sign == "-" else "") + whole
+    written += (f".{fraction}" if fraction else "") + (f"e{exponent}" if exponent else "")
+    return Raw(written.encode())
+
+
+def _formatted(text: str, schema: Schema, otherwise: str) -> str:
+    """Read text that has a form, as a date has: without the space around it, times in full."""
+    if not _has_form(schema):
+        return otherwise
+    if schema.get("format") != "date-time":
+        return text
+    try:
+        msgspec.convert(text, datetime)
+    except msgspec.ValidationError:
+        try:
+            return datetime.fromisoformat(text).isoformat()
+        except ValueError:
+            return text
+    return text
+
+
+def _json(text: str, kind: str, otherwise: Any) -> Any:
+    """Read text as the JSON object or array it holds."""
+    if text[:1] != ("{" if kind == "object" else "["):
+        return otherwise
+    try:
+        return parse(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return otherwise
+
+
+def _readings(value: Any, freedom: int) -> list[tuple[Any, int]]:
+    """Give the ways to read a value that may be of several kinds, the closest to the letter first.
+
+    Text is first read as the JSON it may hold, so that `"1"` for a bool or an int is 1.
+    """
+    readings = [(value, how) for how in range(freedom + 1)]
+    if freedom == LOOSE and isinstance(value, str):
+        text = value.strip()
+        number = _number(text, None)
+        literal = {"true": True, "false": False, "null": None}.get(text, number)
+        if literal is not None or text == "null":
+            is_whole = isinstance(literal, Raw) and bytes(literal).lstrip(b"-").isdigit()
+            readings.insert(1, (_whole(text, literal) if is_whole else literal, EXACT))
+    return readings
+
+
+def _as_container(text: str, arms: list[Schema]) -> Any:
+    """Read text as JSON if it holds what one of these is, an object or an array."""
+    for kind in ("object", "array"):
+        if any(arm.get("type") == kind for arm in arms):
+            read = _as_kind(text, kind, {}, LOOSE)
+            if _is_kind(read, kind, {}):
+                return read
+    return text
+
+
+def _is_kind(value: Any, kind: str, schema: Schema) -> bool:
     own = _KINDS.get(type(value), "")
+    if own in {"integer", "number"} and schema.get("format") == "decimal":
+        return True
     return own == kind or (own == "integer" and kind == "number")
 
 
-def _takes_any_text(schema: Schema) -> bool:
-    plain = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
-    return (plain and "format" not in schema and "contentEncoding" not in schema) or not schema
+# ---- choices and arms ----------------------------------------------------------------------------
+
+
+def _fit_choice(value: Any, schema: Schema, path: str, freedom: int) -> tuple[Any, Misfit | None]:
+    choices = _choices(schema)
+    if any(_same(choice, value) for choice in choices):
+        return value, None
+    for choice in choices:
+        kind = _KINDS.get(type(choice), "number")
+        if kind != "string" and _same(choice, _as_kind(value, kind, {}, freedom)):
+            return choice, None
+    return value, Misfit(path, expectation(schema), value, choices)
 
 
 def _choices(schema: Schema) -> tuple[Any, ...]:
@@ -216,15 +302,62 @@ def _choices(schema: Schema) -> tuple[Any, ...]:
     return tuple(schema.get("enum", ()))
 
 
-def _same(left: Any, right: Any) -> bool:
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+def _same(choice: Any, value: Any) -> bool:
+    if isinstance(choice, float) and isinstance(value, Raw):
+        return choice == float(bytes(value))
+    return type(choice) is type(value) and bool(choice == value)
 
 
-def _plain_integer(text: str) -> bytes:
-    """Write an integer as JSON does: no plus sign, no leading zeros, of any length."""
-    sign = "-" if text.startswith("-") else ""
-    return (sign + (text.lstrip("+-").lstrip("0") or "0")).encode()
+def _arms(schema: Schema) -> list[Schema]:
+    arms: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
+    kinds = schema.get("type")
+    if not arms and isinstance(kinds, list):
+        return [{**schema, "type": kind} for kind in kinds]
+    return arms
 
+
+def _tags(arm: Schema) -> dict[str, tuple[Any, ...]]:
+    """Give the properties of an object that can only have certain values: one may be its tag."""
+    properties = arm.get("properties", {})
+    return {name: _choices(part) for name, part in properties.items() if _choices(part)}
+
+
+def _tagged_first(value: dict[str, Any], arms: list[Schema]) -> list[Schema]:
+    """Put those arms first whose tags are the value's."""
+
+    def is_tagged(arm: Schema) -> bool:
+        tags = _tags(arm)
+        return bool(tags) and all(
+            any(_same(tag, value.get(name)) for tag in tags[name]) for name in tags
+        )
+
+    return sorted(arms, key=is_tagged, reverse=True)
+
+
+def _wrong_tag(value: Any, arms: list[Schema], path: str) -> Misfit | None:
+    """Explain an object whose tag names none of the arms."""
+    tags = [_tags(arm) for arm in arms if arm.get("type") == "object"]
+    if not isinstance(value, dict) or len(tags) < 2:
+        return None
+    for name in set.intersection(*(set(names) for names in tags)):
+        choices = tuple(choice for names in tags for choice in names[name])
+        found = value.get(name, MISSING)
+        if not any(_same(choice, found) for choice in choices):
+            return Misfit(f"{path}.{name}", expectation({"enum": choices}), found, choices)
+    return None
+
+
+def _takes_any_text(schema: Schema) -> bool:
+    if not schema:
+        return True
+    return schema.get("type") == "string" and not _choices(schema) and not _has_form(schema)
+
+
+def _has_form(schema: Schema) -> bool:
+    return "format" in schema or "contentEncoding" in schema
+
+
+# ---- words ---------------------------------------------------------------------------------------
 
 _FORMATS = {
     "date": "a date like 2026-01-31",
@@ -243,19 +376,34 @@ _NOUNS = {
     "null": "null",
     "string": "a string",
 }
+_MOST_CHOICES = 20
 
 
 def expectation(schema: Schema) -> str:
     """Say in words what a schema asks for."""
     choices = _choices(schema)
     if choices:
-        shown = ", ".join(msgspec.json.encode(choice).decode() for choice in choices[:20])
-        return f"one of {shown}" if len(choices) > 1 else shown
-    if schema.get("type") == "string":
+        shown = [msgspec.json.encode(choice).decode() for choice in choices[:_MOST_CHOICES]]
+        shown += ["…"] if len(choices) > _MOST_CHOICES else []
+        return f"one of {', '.join(shown)}" if len(choices) > 1 else shown[0]
+    kind = schema.get("type")
+    if kind == "string":
         if schema.get("contentEncoding") == "base64":
             return "base64 text"
         return _FORMATS.get(schema.get("format", ""), "a string")
-    arms = schema.get("anyOf") or schema.get("oneOf")
-    if arms:
-        return " or ".join(dict.fromkeys(expectation(arm) for arm in arms))
-    return _NOUNS.get(schema.get("type", ""), "another value")
+    if kind == "array":
+        return "an array" + _count(schema.get("minItems"), schema.get("maxItems"))
+    arms = _arms(schema)
+    return _either(arms) if arms else _NOUNS.get(kind or "", "another value")
+
+
+def _either(arms: list[Schema]) -> str:
+    return " or ".join(dict.fromkeys(expectation(arm) for arm in arms))
+
+
+def _count(least: int | None, most: int | None) -> str:
+    if most is None:
+        return f" of at least {least} items" if least else ""
+    if least == most:
+        return f" of {most} item{'' if most == 1 else 's'}"
+    return f" of {least} to {most} items" if least else f" of at most {most} items"

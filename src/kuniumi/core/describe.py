@@ -16,6 +16,8 @@ from kuniumi.core.schema import input_schema, merge_descriptions, output_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from docstring_parser import DocstringReturns
+
     from kuniumi.core.operation import Operation
 
 
@@ -60,7 +62,7 @@ def describe_output(operation: Operation, schema: dict[str, Any]) -> dict[str, A
     if not returns:
         return schema
     if operation.result.layout in {"bare", "values"}:
-        return {"description": returns, **schema}
+        return {**schema, "description": returns}
     return merge_descriptions(schema, [("result", returns)])
 
 
@@ -95,6 +97,8 @@ def _annotated(annotation: Any) -> str:
             return item
         if type(item).__name__ == "Doc":
             return str(item.documentation)
+        if type(item).__name__ == "FieldInfo" and item.description:
+            return str(item.description)
     return ""
 
 
@@ -108,7 +112,11 @@ def _docstring(function: Callable[..., Any]) -> Words:
         parsed = parse(text)
     except ParseError:
         return Words(text.strip().partition("\n")[0], text.strip(), {}, "")
-    params = {param.arg_name: _one_paragraph(param.description) for param in parsed.params}
+    params = {
+        name.strip(): _one_paragraph(param.description)
+        for param in parsed.params
+        for name in param.arg_name.split(",")  # NumPy's way to describe several at once
+    }
     returns = parsed.returns or next(iter(parsed.many_returns), None)
     summary = _one_paragraph(parsed.short_description)
     long = parsed.long_description or ""
@@ -116,8 +124,14 @@ def _docstring(function: Callable[..., Any]) -> Words:
         summary=summary,
         description=f"{summary}\n\n{long}".strip(),
         params=params,
-        returns=_one_paragraph(returns.description if returns else ""),
+        returns=_one_paragraph(_said_of(returns) if returns else ""),
     )
+
+
+def _said_of(returns: DocstringReturns) -> str:
+    """Give what was said of the result; in NumPy's style a lone sentence looks like its type."""
+    named = returns.type_name or ""
+    return returns.description or (named if " " in named else "")
 
 
 def _own_docstring(function: Callable[..., Any]) -> str:

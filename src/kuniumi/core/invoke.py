@@ -6,7 +6,7 @@ anything, waits for anything or knows who asked. Only `settle` turns an exceptio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,15 +27,24 @@ def prepare(operation: Operation, call: Call) -> Ready | Fault:
     """Decode and validate the arguments in one pass; only what that refuses is looked at again."""
     raw = call.arguments or b"{}"
     try:
-        arguments = operation.decode(raw)
+        arguments = _arguments(operation, raw)
+    except BaseException as error:  # noqa: BLE001 - a __post_init__ or a validator may raise anything
+        return _fault_of(operation, error)
+    if isinstance(arguments, Fault):
+        return arguments
+    args, kwargs = operation.bind(arguments, call.context)
+    return Ready(operation, args, kwargs)
+
+
+def _arguments(operation: Operation, raw: bytes) -> Any:
+    try:
+        if not raw.isascii():
+            raw.decode()  # the decoder does not look into what it skips
+        return operation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         from kuniumi.core.reconsider import reconsider  # noqa: PLC0415 - right arguments never need it
 
-        arguments = reconsider(operation, raw)
-        if isinstance(arguments, Fault):
-            return arguments
-    args, kwargs = operation.bind(arguments, call.context)
-    return Ready(operation, args, kwargs)
+        return reconsider(operation, raw)
 
 
 def settle(operation: Operation, outcome: Outcome) -> Envelope:
@@ -62,7 +71,7 @@ def refuse(fault: Fault) -> Envelope:
 
 def _fault_of(operation: Operation, error: BaseException) -> Fault:
     if isinstance(error, FunctionError):
-        return Fault(Kind.FAILED, _shortened(error.message), status=error.status)
+        return Fault(Kind.FAILED, _shortened(_text_of(error.message)), status=error.status)
     if isinstance(error, BadResultError):
         kind, said = Kind.BAD_RESULT, f"{operation.name} returned what it must not: {error}"
     else:
@@ -74,16 +83,18 @@ def _fault_of(operation: Operation, error: BaseException) -> Fault:
 
 
 def _told(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        said = str(error)
-    except Exception:  # noqa: BLE001 - an exception whose own __str__ fails still has a name
-        said = ""
+    name, said = type(error).__name__, _text_of(error)
     return f"{name}: {said}" if said else name
 
 
-def _shortened(message: object) -> str:
-    text = str(message)
+def _text_of(what: object) -> str:
+    try:
+        return str(what)
+    except BaseException:  # noqa: BLE001 - what fails to say what it is has said nothing
+        return ""
+
+
+def _shortened(text: str) -> str:
     if len(text) <= _LONGEST_MESSAGE:
         return text
     half = _LONGEST_MESSAGE // 2

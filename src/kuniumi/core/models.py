@@ -29,10 +29,18 @@ def decode_model(model: Any, value: Any) -> Any:
         raise ValueError(_words(error)) from None
 
 
+def check_model(model: Any, value: Any) -> Any:
+    """Make a model of what one of its kind has written: with all that it computes."""
+    if isinstance(value, dict):
+        fields = model.__pydantic_computed_fields__
+        computed = {field.alias or name for name, field in fields.items()}
+        value = {name: item for name, item in value.items() if name not in computed}
+    return decode_model(model, value)
+
+
 def model_encoder(annotation: Any, encode_plain: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
     """Give a function that encodes values of a type that holds models, checked by pydantic."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
-    from pydantic_core import PydanticSerializationError  # noqa: PLC0415
 
     adapter: Any = TypeAdapter(annotation)
 
@@ -42,32 +50,30 @@ def model_encoder(annotation: Any, encode_plain: Callable[[Any], bytes]) -> Call
             plain = adapter.dump_python(checked, mode="json", by_alias=True, warnings="error")
         except ValidationError as error:
             raise BadResultError(_words(error)) from None
-        except (PydanticSerializationError, RecursionError, UnicodeError) as error:
-            raise BadResultError(str(error)) from None
-        refuse_infinities(plain)
-        return encode_plain(plain)
+        except Exception as error:  # a computed field or a serializer may raise anything
+            msg = f"what JSON can't carry: {type(error).__name__}: {error}"
+            raise BadResultError(msg) from error
+        body = encode_plain(plain)
+        if b"null" in body:
+            refuse_infinities(checked)
+        return body
 
     return encode
 
 
 def model_schema(
-    annotation: Any, mode: Any, ref_template: str, suffix: str
+    annotation: Any, mode: Any, ref_template: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the JSON Schema pydantic makes of a type, and the definitions it refers to.
-
-    `suffix` is added to the definitions' names, for when another type has taken them.
-    """
+    """Give the JSON Schema pydantic makes of a type, and the definitions it refers to."""
     from pydantic import TypeAdapter  # noqa: PLC0415
 
-    template = ref_template.replace("{name}", "{model}" + suffix)
+    template = ref_template.replace("{name}", "{model}")
     adapter: Any = TypeAdapter(annotation)
     schema: dict[str, Any] = adapter.json_schema(mode=mode, ref_template=template)
-    found = schema.pop("$defs", {})
-    definitions = {f"{name}{suffix}": definition for name, definition in found.items()}
+    definitions: dict[str, Any] = schema.pop("$defs", {})
     if isinstance(annotation, type) and "$ref" not in schema:
-        name = f"{annotation.__name__}{suffix}"
-        definitions[name] = schema
-        schema = {"$ref": ref_template.format(name=name)}
+        definitions[annotation.__name__] = schema
+        schema = {"$ref": ref_template.format(name=annotation.__name__)}
     return schema, definitions
 
 

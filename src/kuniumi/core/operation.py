@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\Z")
+_LONGEST_TIMEOUT = 10 * 365 * 86_400
+_UNREADABLE = (TypeError, ValueError, NameError, AttributeError, SyntaxError, RecursionError)
+_REMEDIES = {
+    "Type unions": "make them msgspec Structs with tag=True, or take only one of them",
+    "Can only set": "drop the constraint, or constrain another type",
+    "Enums must": "give its members values that are all text or all integers",
+    "Literal may": "write values that are text, integers, true, false or None",
+    "Unbound TypeVar": "write the type itself",
+    "InitVar": "make it an ordinary field",
+}
 _IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
 
@@ -77,11 +87,13 @@ def define(
     wording: Wording,
 ) -> Operation:
     """Make an operation of a function."""
+    _check_text(name, "name", name)
     signature = read(function, name)
     name = signature.name
     operation_id = operation_id or f"functions.{name}"
     _check_names(name, operation_id, path)
     _check_policy(name, policy, signature)
+    _check_wording(name, wording)
     exposed = tuple(
         _adapted(parameter, name) for parameter in signature.parameters if not parameter.injected
     )
@@ -89,20 +101,15 @@ def define(
         if described not in {parameter.name for parameter in exposed}:
             msg = f"function {name!r}: params describes {described!r}, which is no parameter of it"
             raise DefinitionError(msg)
-    for status in wording.errors:
-        if not 400 <= status <= 599:
-            msg = f"function {name!r}: errors names status {status!r}: give one from 400 to 599"
-            raise DefinitionError(msg)
     try:
         arguments = _arguments_type(name, exposed)
         decode = decoder(arguments).decode
-    except TypeError as error:
+    except _UNREADABLE as error:
         raise _unreadable(name, exposed, error) from error
     try:
         result = result_of(signature, policy.envelope)
-    except TypeError as error:
-        msg = f"the result of function {name!r}: {error}"
-        raise DefinitionError(msg) from error
+    except _UNREADABLE as error:
+        raise DefinitionError(_mended(f"the result of function {name!r}", error)) from error
     return Operation(
         name=name,
         operation_id=operation_id,
@@ -125,7 +132,26 @@ def define(
     )
 
 
+def _check_text(owner: str, option: str, text: Any) -> None:
+    if not isinstance(text, str):
+        msg = f"function {owner!r}: {option}={text!r} must be text"
+        raise DefinitionError(msg)
+
+
+def _check_wording(name: str, wording: Wording) -> None:
+    _check_text(name, "description", wording.description)
+    _check_text(name, "returns", wording.returns)
+    for parameter, text in wording.params.items():
+        _check_text(name, f"params: {parameter}", text)
+    for status in wording.errors:
+        if not isinstance(status, int) or not 400 <= status <= 599:
+            msg = f"function {name!r}: errors names status {status!r}: give one from 400 to 599"
+            raise DefinitionError(msg)
+
+
 def _check_names(name: str, operation_id: str, path: str) -> None:
+    _check_text(name, "operation_id", operation_id)
+    _check_text(name, "path", path)
     if not _NAME.match(name):
         msg = (
             f"function {name!r}: its name becomes part of URLs, so it may hold ASCII letters, "
@@ -147,8 +173,13 @@ def _check_names(name: str, operation_id: str, path: str) -> None:
 
 
 def _check_policy(name: str, policy: Policy, signature: Signature) -> None:
-    if policy.timeout is not None and not policy.timeout > 0:
-        msg = f"function {name!r}: timeout={policy.timeout!r} must be a positive number of seconds"
+    timeout = policy.timeout
+    if timeout is not None and not (
+        isinstance(timeout, (int, float))
+        and not isinstance(timeout, bool)
+        and 0 < timeout <= _LONGEST_TIMEOUT
+    ):
+        msg = f"function {name!r}: timeout={timeout!r} must be a positive number of seconds"
         raise DefinitionError(msg)
     if policy.envelope not in {"wrapped", "bare"}:
         msg = f"function {name!r}: envelope={policy.envelope!r} must be 'wrapped' or 'bare'"
@@ -160,7 +191,8 @@ def _check_policy(name: str, policy: Policy, signature: Signature) -> None:
 
 def _adapted(parameter: Parameter, owner: str) -> Parameter:
     where = f"parameter {parameter.name!r} of function {owner!r}"
-    return msgspec.structs.replace(parameter, annotation=adapt(parameter.annotation, where))
+    annotation = adapt(parameter.annotation, where, incoming=True)
+    return msgspec.structs.replace(parameter, annotation=annotation)
 
 
 def _arguments_type(name: str, parameters: tuple[Parameter, ...]) -> type[Struct]:
@@ -181,19 +213,32 @@ def _field(parameter: Parameter) -> Any:
     default = parameter.default
     if parameter.required:
         return msgspec.field(name=parameter.name)
+    if parameter.make_default is not None:
+        return msgspec.field(name=parameter.name, default_factory=parameter.make_default)
     if isinstance(default, _IMMUTABLE):
         return msgspec.field(name=parameter.name, default=default)
     return msgspec.field(name=parameter.name, default_factory=lambda: default)
 
 
-def _unreadable(name: str, parameters: tuple[Parameter, ...], error: TypeError) -> DefinitionError:
+def _unreadable(name: str, parameters: tuple[Parameter, ...], error: Exception) -> DefinitionError:
     """Find the parameter msgspec stumbled over, so that the message can name it."""
     for parameter in parameters:
         try:
             decoder(parameter.annotation)
-        except TypeError as found:
-            return DefinitionError(f"parameter {parameter.name!r} of function {name!r}: {found}")
-    return DefinitionError(f"function {name!r}: {error}")
+        except _UNREADABLE as found:
+            where = f"parameter {parameter.name!r} of function {name!r}"
+            return DefinitionError(_mended(where, found))
+    return DefinitionError(_mended(f"function {name!r}", error))
+
+
+def _mended(where: str, error: Exception) -> str:
+    """Say what msgspec can't do with a type, and what to write instead."""
+    said = str(error).partition(" - type `")[0].replace("`", "").rstrip(".")
+    remedy = next(
+        (remedy for words, remedy in _REMEDIES.items() if words in said),
+        "write a type that JSON can tell from others",
+    )
+    return f"{where}: {said}: {remedy}"
 
 
 def _binder(

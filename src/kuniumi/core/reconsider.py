@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kuniumi.core.codec import decoder, dumps
-from kuniumi.core.coerce import MISSING, Misfit, expectation, fit, resolved
+from kuniumi.core.codec import decoder, dumps, explain
+from kuniumi.core.coerce import MISSING, Misfit, expectation, fit, parse, resolved
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
 from kuniumi.core.schema import input_schema
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kuniumi.core.signature import Parameter
 
 _LONGEST_SHOWN = 80
+_MOST_FAULTS = 8
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_MALFORMED = Fault(Kind.MALFORMED, INVALID_JSON)
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -42,27 +45,37 @@ def reconsider(operation: Operation, raw: bytes) -> Any:
             faults.append(fitted)
         elif fitted is not None:
             accepted[parameter.name] = fitted
-    faults += [_unknown(name, operation) for name in parts]
+    faults += [_unknown(name, operation) for name in list(parts)[:_MOST_FAULTS]]
     if not faults:
         try:
             return operation.decode(dumps(accepted))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            faults.append(Fault(Kind.BAD_ARGUMENTS, f"Arguments: {_cleaned(error)}"))
-    worst = next((fault for fault in faults if fault.kind is Kind.MALFORMED), None)
-    if worst is not None:
-        return worst
-    message = "; ".join(fault.message for fault in faults)
-    return Fault(Kind.BAD_ARGUMENTS, message, faults[0].path)
+        except _NOT_JSON as error:
+            return Fault(Kind.BAD_ARGUMENTS, f"Arguments: {explain(error, '')[1]}")
+    return _together(faults, len(faults) + max(0, len(parts) - _MOST_FAULTS))
+
+
+def _together(faults: list[Fault], count: int) -> Fault:
+    """Tell of several faults at once, but never at such length as a caller could make it."""
+    told = [fault.message for fault in faults[:_MOST_FAULTS]]
+    if count > len(told):
+        told.append(f"and {count - len(told)} more")
+    return Fault(Kind.BAD_ARGUMENTS, "; ".join(told), faults[0].path)
 
 
 def _parts(raw: bytes) -> dict[str, msgspec.Raw] | Fault:
     """Take the object apart, each argument still as it came."""
     try:
+        parse(raw)
+    except msgspec.ValidationError:
+        pass  # JSON, with a number that is out of range
+    except _NOT_JSON:
+        return _MALFORMED
+    try:
         return _decode_parts(raw)
     except msgspec.ValidationError:
         return Fault(Kind.NOT_AN_OBJECT, INVALID_JSON)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Fault(Kind.MALFORMED, INVALID_JSON)
+    except _NOT_JSON:
+        return _MALFORMED
 
 
 def _argument(
@@ -72,19 +85,15 @@ def _argument(
     decode = decoder(parameter.annotation).decode
     try:
         decode(part)
-    except (msgspec.ValidationError, RecursionError):
+    except _NOT_JSON:
         pass
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Fault(Kind.MALFORMED, INVALID_JSON)
     else:
         return part
     coerce = not operation.policy.strict
     try:
-        plain = msgspec.json.decode(part)
+        plain = parse(part)
     except msgspec.ValidationError as error:
-        return _wrong(parameter.name, _cleaned(error))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Fault(Kind.MALFORMED, INVALID_JSON)
+        return _wrong(*explain(error, parameter.name))
     if plain is None and coerce and not parameter.required:
         return None
     wanted = schema["properties"][parameter.name]
@@ -94,8 +103,8 @@ def _argument(
     try:
         encoded = dumps(fitted)
         decode(encoded)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        return _wrong(_place(parameter.name, error), _cleaned(error))
+    except (ValueError, RecursionError) as error:
+        return _wrong(*explain(error, parameter.name))
     return msgspec.Raw(encoded)
 
 
@@ -114,25 +123,27 @@ def _unknown(name: str, operation: Operation) -> Fault:
         hint = f"{operation.name} takes {', '.join(known)}"
     else:
         hint = f"{operation.name} takes none"
-    return Fault(Kind.BAD_ARGUMENTS, f"Unknown argument {_clipped(name)!r}: {hint}", name)
+    name = _clipped(name)
+    return Fault(Kind.BAD_ARGUMENTS, f"Unknown argument {name!r}: {hint}", name)
 
 
 def _explained(misfit: Misfit) -> Fault:
+    path = _clipped(misfit.path)
     if misfit.found is MISSING:
-        message = f"Argument {misfit.path!r} is missing: expected {misfit.expected}"
-        return Fault(Kind.BAD_ARGUMENTS, message, misfit.path)
+        message = f"Argument {path!r} is missing: expected {misfit.expected}"
+        return Fault(Kind.BAD_ARGUMENTS, message, path)
     if not misfit.expected:
-        name = misfit.path.rpartition(".")[2]
-        near = _near(name, misfit.choices)
-        hint = f": did you mean {near!r}?" if near else f": known are {', '.join(misfit.choices)}"
-        return Fault(Kind.BAD_ARGUMENTS, f"Argument {misfit.path!r} is unknown{hint}", misfit.path)
+        near = _near(misfit.path.rpartition(".")[2], misfit.choices)
+        hint = f"did you mean {near!r}?" if near else f"known are {', '.join(misfit.choices)}"
+        return Fault(Kind.BAD_ARGUMENTS, f"Argument {path!r} is unknown: {hint}", path)
     near = _near(misfit.found, misfit.choices)
     hint = f"; did you mean {dumps(near).decode()}?" if near else ""
-    return _wrong(misfit.path, f"expected {misfit.expected}, got {_shown(misfit.found)}{hint}")
+    return _wrong(path, f"expected {misfit.expected}, got {_shown(misfit.found)}{hint}")
 
 
 def _wrong(path: str, reason: str) -> Fault:
-    return Fault(Kind.BAD_ARGUMENTS, f"Argument {path!r}: {reason}", path)
+    path = _clipped(path)
+    return Fault(Kind.BAD_ARGUMENTS, f"Argument {path!r}: {_clipped(reason, 400)}", path)
 
 
 def _near(name: Any, known: Any) -> str:
@@ -152,21 +163,9 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
-        return "an array"
+        return f"an array of {len(value)}"
     return _clipped(dumps(value).decode())
 
 
-def _clipped(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-
-
-def _place(name: str, error: Exception) -> str:
-    """Give the path msgspec names, in the form a caller would write it."""
-    _, found, path = str(error).partition(" - at `$")
-    return name + path.rstrip("`") if found else name
-
-
-def _cleaned(error: Exception) -> str:
-    """Give msgspec's words, without its markup and the path that stands before them."""
-    text = str(error).partition(" - at `$")[0].replace("`", "")
-    return _clipped(text[:1].lower() + text[1:]) if "\n" not in text else "not valid"
+def _clipped(text: str, most: int = _LONGEST_SHOWN) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -8,14 +8,15 @@ schema then describes it. It must not know what becomes of a failure.
 from __future__ import annotations
 
 import collections.abc
+from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Never, NoReturn, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, Struct
 
-from kuniumi.core.codec import builtins, decoder, dumps
-from kuniumi.core.types import adapt, is_pydantic, unwrap
+from kuniumi.core.codec import checker, dumps, explain
+from kuniumi.core.types import adapt, holds, is_made_of_models, is_pydantic, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +30,13 @@ _ASYNC_STREAMS = frozenset(
         collections.abc.AsyncIterable,
     }
 )
-_STREAMS = _ASYNC_STREAMS | {collections.abc.Iterator, collections.abc.Generator}
+_STREAMS = _ASYNC_STREAMS | {
+    collections.abc.Iterator,
+    collections.abc.Generator,
+    collections.abc.Iterable,
+}
+_REWRITTEN = frozenset({Decimal, set, frozenset, collections.abc.Set, collections.abc.MutableSet})
+_NOTHING = (None, type(None), NoReturn, Never)
 _RESULT = b'{"result":'
 
 
@@ -60,7 +67,7 @@ def result_of(signature: Signature, envelope: str) -> Result:
         item = adapt((*get_args(bare_type), Any)[0], where)
         encode_item = _encoder(item)
         return Result((item,), _stream_encoder(encode_item), "stream", encode_item)
-    if bare_type is None or bare_type is type(None):
+    if bare_type in _NOTHING:
         return Result((), _encode_nothing, "nothing")
     if _is_fixed_tuple(bare_type):
         types = tuple(adapt(part, where) for part in get_args(bare_type))
@@ -106,7 +113,7 @@ def _is_object(bare_type: Any) -> bool:
         issubclass(cls, (dict, collections.abc.Mapping))
         or hasattr(cls, "__dataclass_fields__")
         or hasattr(cls, "__attrs_attrs__")
-        or is_pydantic(cls)
+        or (is_pydantic(cls) and not getattr(cls, "__pydantic_root_model__", False))
     )
 
 
@@ -127,26 +134,42 @@ def _encode(value: Any) -> bytes:
 
 def _encoder(expected: Any) -> Callable[[Any], bytes]:
     """Give a function that encodes a value of this type and checks the bytes."""
-    if _holds_pydantic(expected):
+    if is_made_of_models(expected):
         from kuniumi.core.models import model_encoder  # noqa: PLC0415 - pydantic is the user's choice
 
         return model_encoder(expected, _encode)
-    check = decoder(expected).decode
+    check = checker(expected).decode
+    rewritten = _is_rewritten(expected)
 
     def encode(value: Any) -> bytes:
         body = _encode(value)
         try:
-            check(body)
-        except msgspec.ValidationError as error:
-            raise BadResultError(_without_backticks(error)) from None
-        except (msgspec.DecodeError, RecursionError) as error:
-            msg = f"what does not read back: {error}"
+            checked = check(body)
+        except ValueError as error:
+            raise BadResultError(_wrong(error)) from None
+        except RecursionError:
+            msg = "a value that nests too deeply"
             raise BadResultError(msg) from None
         if b"null" in body:
             refuse_infinities(value)
-        return body
+        return dumps(checked) if rewritten else body
 
     return encode
+
+
+def _is_rewritten(expected: Any) -> bool:
+    """Whether several ways to write a value are accepted, of which the schema knows only one.
+
+    A decimal may come as a number and a set as a list with doubles; a dict whose keys are both 1
+    and "1" writes the same key twice.
+    """
+    outside = {unwrap(expected), get_origin(unwrap(expected))}
+    return bool(outside & {Any, dict}) or holds(expected, _REWRITTEN.__contains__)
+
+
+def _wrong(error: ValueError) -> str:
+    place, said = explain(error, "")
+    return f"{said}, at {place}" if place else said
 
 
 def _wrapped(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
@@ -188,15 +211,9 @@ def _encode_nothing(value: Any) -> bytes:
     return b"{}"
 
 
-def _holds_pydantic(annotation: Any) -> bool:
-    if is_pydantic(annotation):
-        return True
-    return any(_holds_pydantic(arg) for arg in get_args(annotation))
-
-
 def refuse_infinities(value: Any) -> None:
     """Raise if a float in there is NaN or infinite: msgspec writes `null`, which may be allowed."""
-    waiting = [builtins(value)]
+    waiting = [msgspec.to_builtins(value, enc_hook=_inside)]
     while waiting:
         part = waiting.pop()
         if isinstance(part, float):
@@ -209,14 +226,17 @@ def refuse_infinities(value: Any) -> None:
             waiting.extend(part)
 
 
+def _inside(value: Any) -> Any:
+    """Show what is in a value that was encoded already, as it is: pydantic writes NaN as null."""
+    if is_pydantic(type(value)):
+        return value.model_dump(by_alias=True)
+    return float(value) if isinstance(value, float) else None
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"a value of type {type(value).__name__}"
-
-
-def _without_backticks(error: Exception) -> str:
-    return str(error).replace("`", "")
 
 
 _encode_any = _wrapped(_encoder(Any))

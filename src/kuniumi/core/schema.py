@@ -6,16 +6,18 @@ where it is recursive or used twice. It must not know which document the schema 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
 
-from kuniumi.core.codec import builtins
-from kuniumi.core.types import is_pydantic
+from kuniumi.core.codec import decoder, dumps
+from kuniumi.core.definitions import Book
+from kuniumi.core.result import BadResultError, refuse_infinities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from kuniumi.core.operation import Operation
     from kuniumi.core.signature import Parameter
@@ -29,8 +31,6 @@ ERROR_SCHEMA: Schema = {
 }
 """What every failure looks like."""
 
-_REF = "#/$defs/{name}"
-
 
 class Group(Struct, frozen=True):
     """Types to be described together: what somebody sends, or what somebody gets."""
@@ -39,15 +39,22 @@ class Group(Struct, frozen=True):
     mode: Literal["validation", "serialization"]
 
 
+_inputs: WeakKeyDictionary[Operation, Schema] = WeakKeyDictionary()
+
+
 def input_schema(operation: Operation) -> Schema:
-    """Describe the arguments as one self-contained schema."""
-    (schemas,), definitions = schemas_of([input_group(operation)], _REF)
-    return _with_definitions(arguments_schema(operation, schemas), definitions)
+    """Describe the arguments as one self-contained schema; made once, so leave it as it is."""
+    found = _inputs.get(operation)
+    if found is None:
+        (schemas,), definitions = schemas_of([input_group(operation)])
+        schema = _with_definitions(arguments_schema(operation, schemas), definitions)
+        found = _inputs[operation] = schema
+    return found
 
 
 def output_schema(operation: Operation) -> Schema:
     """Describe the envelope of a success as one self-contained schema."""
-    (schemas,), definitions = schemas_of([output_group(operation)], _REF)
+    (schemas,), definitions = schemas_of([output_group(operation)])
     return _with_definitions(envelope_schema(operation, schemas), definitions)
 
 
@@ -95,117 +102,31 @@ def envelope_schema(operation: Operation, result_schemas: list[Schema]) -> Schem
 
 
 def schemas_of(
-    groups: list[Group], ref_template: str
+    groups: list[Group], ref_template: str = "#/$defs/{name}", *, for_openapi: bool = False
 ) -> tuple[list[list[Schema]], dict[str, Schema]]:
     """Describe groups of types at once, so that they share their definitions.
 
     Gives a list of schemas for each group, and the definitions that had to stay named.
+    OpenAPI knows discriminators, which mean nothing to JSON Schema.
     """
-    schemas, definitions = _generate(groups, ref_template)
-    kept = _inline(schemas, definitions, ref_template)
-    parts = iter(schemas)
-    return [[next(parts) for _ in group.types] for group in groups], kept
-
-
-def _generate(groups: list[Group], ref_template: str) -> tuple[list[Schema], dict[str, Schema]]:
-    flat = [(annotation, group.mode) for group in groups for annotation in group.types]
-    models: dict[str, Schema] = {}
-
-    def describe_model(annotation: Any, mode: str = "validation") -> Schema:
-        from kuniumi.core.models import model_schema  # noqa: PLC0415 - pydantic is the user's choice
-
-        for suffix in ("", *range(2, 1000)):
-            found = model_schema(annotation, mode, ref_template, str(suffix))
-            if all(models.get(name, schema) == schema for name, schema in found[1].items()):
-                break  # no other type has taken one of these names
-        models.update(found[1])
-        return found[0]
-
-    made, definitions = msgspec.json.schema_components(
-        [annotation for annotation, _ in flat],
-        schema_hook=describe_model,
-        ref_template=ref_template,
-    )
-    schemas = [
-        describe_model(annotation, mode)
-        if mode == "serialization" and _is_made_of_models(annotation)
-        else schema
-        for schema, (annotation, mode) in zip(made, flat, strict=True)
+    book = Book(for_openapi=for_openapi)
+    written = [
+        [book.describe(annotation, group.mode) for annotation in group.types] for group in groups
     ]
-    return schemas, {**models, **definitions}
-
-
-def _is_made_of_models(annotation: Any) -> bool:
-    return is_pydantic(annotation) or any(_is_made_of_models(arg) for arg in get_args(annotation))
-
-
-def _inline(
-    schemas: list[Schema], definitions: dict[str, Schema], ref_template: str
-) -> dict[str, Schema]:
-    """Write every definition in place that is used once and not recursive; give the others."""
-    by_ref = {ref_template.format(name=name): name for name in definitions}
-    uses = dict.fromkeys(definitions, 0)
-    for schema in [*schemas, *definitions.values()]:
-        for ref in _refs(schema):
-            if ref in by_ref:
-                uses[by_ref[ref]] += 1
-    recursive = {name for name in definitions if _reaches_itself(name, definitions, by_ref)}
-    single = {name for name, count in uses.items() if count == 1 and name not in recursive}
-
-    def expand(part: Any) -> Any:
-        if isinstance(part, list):
-            return [expand(item) for item in part]
-        if not isinstance(part, dict):
-            return part
-        name = by_ref.get(part.get("$ref", ""))
-        if name in single:
-            beside = {key: expand(value) for key, value in part.items() if key != "$ref"}
-            return {**expand(definitions[name]), **beside}
-        return {key: expand(value) for key, value in part.items()}
-
-    schemas[:] = [expand(schema) for schema in schemas]
-    return {
-        name: expand(schema)
-        for name, schema in definitions.items()
-        if name not in single and uses[name]
-    }
-
-
-def _reaches_itself(name: str, definitions: dict[str, Schema], by_ref: dict[str, str]) -> bool:
-    waiting, seen = [name], set()
-    while waiting:
-        for ref in _refs(definitions[waiting.pop()]):
-            target = by_ref.get(ref)
-            if target == name:
-                return True
-            if target is not None and target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return False
-
-
-def _refs(part: Any) -> Iterator[str]:
-    waiting = [part]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            ref = part.get("$ref")
-            if isinstance(ref, str):
-                yield ref
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
+    return book.finish(written, ref_template)
 
 
 def _with_default(schema: Schema, parameter: Parameter) -> Schema:
+    """Show the default, if a caller could send it: `x: int = None` just makes `x` optional."""
     if parameter.required:
         return schema
     try:
-        default = builtins(parameter.default)
-        msgspec.json.encode(default)
-    except (TypeError, ValueError, RecursionError):
-        return schema  # a default that JSON can't show: the parameter is optional all the same
-    return {**schema, "default": default}
+        refuse_infinities(parameter.default)
+        default = dumps(parameter.default)
+        decoder(parameter.annotation).decode(default)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError, BadResultError):
+        return schema
+    return {**schema, "default": msgspec.json.decode(default)}
 
 
 def _with_definitions(schema: Schema, definitions: dict[str, Schema]) -> Schema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import typing
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import NODEFAULT, Struct
@@ -16,11 +17,13 @@ from kuniumi.core.context import Context
 from kuniumi.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
 
 _VAR_POSITIONAL, _VAR_KEYWORD = 0x04, 0x08
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+_SPECIAL = _GENERATOR | _COROUTINE | _ASYNC_GENERATOR
+_COPIED = (list, dict, set, bytearray)
 
 
 class Parameter(Struct, frozen=True):
@@ -29,6 +32,7 @@ class Parameter(Struct, frozen=True):
     name: str
     annotation: Any
     default: Any = NODEFAULT
+    make_default: Callable[[], Any] | None = None  # where each call gets a fresh one
     keyword_only: bool = False
     injected: bool = False
 
@@ -119,37 +123,55 @@ def _from_inspect(
     for parameter in signature.parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise _variadic(owner, parameter.name)
-        default = NODEFAULT if parameter.default is parameter.empty else parameter.default
         parameters.append(
             _parameter(
                 parameter.name,
-                hints.get(parameter.name, Any),
-                default,
+                hints.get(parameter.name, _written(parameter.annotation, parameter.empty)),
+                NODEFAULT if parameter.default is parameter.empty else parameter.default,
                 keyword_only=parameter.kind is parameter.KEYWORD_ONLY,
             )
         )
     return parameters
 
 
+def _written(annotation: Any, empty: Any) -> Any:
+    """Give the annotation of a `__signature__` that a decorator made up."""
+    return Any if annotation is empty or isinstance(annotation, str) else annotation
+
+
 def _parameter(name: str, annotation: Any, default: Any, *, keyword_only: bool) -> Parameter:
     injected = _is_context(annotation)
+    make_default = None
     if type(default).__name__ == "FieldInfo":  # `x: int = Field(ge=0)`, as pydantic's users write
         field = default
         annotation = typing.Annotated[annotation, field]
-        default = _default_of(field)
-    return Parameter(name, annotation, default, keyword_only, injected)
+        default = NODEFAULT if field.is_required() else field.default
+        make_default = field.default_factory
+        if make_default is not None:  # what it gives may differ each time: no schema shows it
+            default = make_default() if make_default in _COPIED else make_default
+    elif type(default) in _COPIED:
+        make_default = _copies_of(default)
+    return Parameter(name, annotation, default, make_default, keyword_only, injected)
 
 
-def _default_of(field: Any) -> Any:
-    if field.default_factory is not None:
-        return field.default_factory()
-    return NODEFAULT if field.is_required() else field.default
+def _copies_of(default: Any) -> Callable[[], Any]:
+    def copy() -> Any:
+        from copy import deepcopy  # noqa: PLC0415 - few functions have such a default
+
+        try:
+            return deepcopy(default)
+        except Exception:  # noqa: BLE001 - what can't be copied is shared, as Python does it
+            return default
+
+    return copy
 
 
 def _is_context(annotation: Any) -> bool:
     if annotation is Context:
         return True
-    return Context in typing.get_args(annotation)  # Context | None, Annotated[Context, …]
+    if typing.get_origin(annotation) not in {typing.Union, UnionType, typing.Annotated}:
+        return False
+    return any(_is_context(part) for part in typing.get_args(annotation))
 
 
 def _variadic(owner: str, name: str) -> DefinitionError:
@@ -160,21 +182,27 @@ def _variadic(owner: str, name: str) -> DefinitionError:
 
 
 def _flags(function: Any) -> int:
-    """Give the code flags of what really runs, below partials, wrappers and `__call__`."""
+    """Give the code flags of what runs, below partials and `__call__`.
+
+    A wrapper that is a coroutine or a generator itself says it all. Any other passes on what the
+    function in it gives.
+    """
     while True:
-        if hasattr(function, "func") and not hasattr(function, "__code__"):
+        code = getattr(function, "__code__", None)
+        wrapped = getattr(function, "__wrapped__", None)
+        if code is not None and (wrapped is None or code.co_flags & _SPECIAL):
+            return int(code.co_flags)
+        if wrapped is not None:
+            function = wrapped
+        elif hasattr(function, "func"):
             function = function.func
-        elif hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
         elif hasattr(function, "__func__"):
             function = function.__func__
-        elif not hasattr(function, "__code__") and hasattr(type(function), "__call__"):  # noqa: B004 - the slot itself is wanted
+        else:
             call = type(function).__call__
             if not hasattr(call, "__code__"):
                 return 0
             function = call
-        else:
-            return int(getattr(getattr(function, "__code__", None), "co_flags", 0))
 
 
 def _hints(function: Any, owner: str) -> dict[str, Any]:
@@ -183,29 +211,42 @@ def _hints(function: Any, owner: str) -> dict[str, Any]:
         target = target.func
     if not hasattr(target, "__annotations__") and not isinstance(target, type):
         target = type(target).__call__
+    if not hasattr(target, "__annotations__"):  # written in C
+        return {}
+    innermost = target
+    while hasattr(innermost, "__wrapped__"):
+        innermost = innermost.__wrapped__
+    code = getattr(innermost, "__code__", None)
+    try:
+        return _resolve(target, getattr(code, "co_filename", None))
+    except NameError as error:
+        msg = (
+            f"function {owner!r}: the annotation names {error.name!r}, which is not defined here: "
+            f"import it or define it above the function"
+        )
+        raise DefinitionError(msg) from error
+    except (TypeError, SyntaxError, AttributeError) as error:
+        msg = f"function {owner!r}: an annotation is no type ({error}): correct it"
+        raise DefinitionError(msg) from error
+
+
+def _resolve(target: Any, file: str | None) -> dict[str, Any]:
     try:
         return typing.get_type_hints(target, include_extras=True)
     except NameError as first:
         # Types defined inside a function are visible only in the frames that are still running.
-        for scope in _scopes_of_definition(getattr(target, "__code__", None)):
+        for scope in scopes_of(file):
             try:
                 return typing.get_type_hints(target, localns=scope, include_extras=True)
             except NameError:
                 continue
-        msg = (
-            f"function {owner!r}: the annotation names {first.name!r}, which is not defined here: "
-            f"import it or define it above the function"
-        )
-        raise DefinitionError(msg) from first
-    except TypeError:
-        return {}
+        raise first from None
 
 
-def _scopes_of_definition(code: CodeType | None) -> list[dict[str, Any]]:
-    scopes: list[dict[str, Any]] = []
+def scopes_of(file: str | None) -> Iterator[dict[str, Any]]:
+    """Give the local names of the functions in this file that are running, the innermost first."""
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - there is no other way to the caller's names
     while frame is not None:
-        if code is not None and frame.f_code.co_filename == code.co_filename:
-            scopes.append(dict(frame.f_locals))
+        if file is not None and frame.f_code.co_filename == file:
+            yield dict(frame.f_locals)
         frame = frame.f_back
-    return scopes

@@ -6,6 +6,7 @@ it when its time is up; asyncio is only loaded for a coroutine.
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome
@@ -29,13 +30,11 @@ def answer_alone(
     """Take one call all the way, in this thread."""
     ready = prepare(operation, call)
     if isinstance(ready, Fault):
-        return refuse(ready)
+        return report(operation, refuse(ready)) if log else refuse(ready)
     if operation.is_async:
         outcome = _run_coroutine(ready, call, limit)
-    elif limit:
-        outcome = _run_with_alarm(ready, call, limit)
-    else:
-        outcome = inline.run(ready)
+    else:  # in a context of its own, so that no variable it sets is seen by the next call
+        outcome = copy_context().run(_run_plain, ready, call, limit)
     envelope = settle(operation, outcome)
     return report(operation, envelope) if log else envelope
 
@@ -49,6 +48,10 @@ def answer_named(
         return refuse(not_found(name))
     raw = arguments if isinstance(arguments, bytes) else dumps(arguments)
     return answer_alone(operation, service.call(operation, raw), service.limit(operation))
+
+
+def _run_plain(ready: Ready, call: Call, limit: float | None) -> Outcome:
+    return _run_with_alarm(ready, call, limit) if limit else inline.run(ready)
 
 
 def _run_coroutine(ready: Ready, call: Call, limit: float | None) -> Outcome:

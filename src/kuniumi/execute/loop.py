@@ -8,7 +8,9 @@ nobody waits for it any more.
 from __future__ import annotations
 
 import asyncio
+import threading
 import types
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 GRACE = 1.0
 """Seconds a cancelled coroutine gets to clean up before it is left behind."""
 
+_TURN = 64
+
 pool = Pool(32)
 
 
@@ -39,7 +43,7 @@ async def answer(
     """Take one call all the way. `gone` ends when nobody waits for the answer any more."""
     ready = prepare(operation, call)
     if type(ready) is not Ready:
-        return refuse(ready)  # type: ignore[arg-type]
+        return report(operation, refuse(ready))  # type: ignore[arg-type]
     outcome = await perform(ready, call, limit, gone)
     envelope = settle(operation, outcome)
     return envelope if envelope.fault is None else report(operation, envelope)
@@ -56,6 +60,9 @@ async def perform(
         return await run_coroutine(ready.start, call, limit, gone)
     if operation.policy.inline:
         return inline.run(ready)
+    if operation.result.layout == "stream":
+        halt = threading.Event()
+        return await run_in_thread(partial(inline.run, ready, halt), call, limit, gone, halt)
     return await run_in_thread(partial(inline.run, ready), call, limit, gone)
 
 
@@ -63,13 +70,14 @@ async def run_coroutine(
     start: Callable[[], Any], call: Call, limit: float | None, gone: Watch | None
 ) -> Outcome:
     """Run a coroutine in the current task, for its first step without any ado."""
+    coroutine = None
     try:
         coroutine = start()
         if not hasattr(coroutine, "send"):
             return Outcome(coroutine)  # a decorator made a plain function of it
         awaited = coroutine.send(None)
     except StopIteration as end:
-        return Outcome(end.value)
+        return Outcome(error=end) if coroutine is None else Outcome(end.value)
     except BaseException as error:  # noqa: BLE001 - whatever it raises is this call's alone
         return Outcome(error=error)
     return await _lead(coroutine, awaited, call, limit, gone)
@@ -78,7 +86,26 @@ async def run_coroutine(
 async def _collect(items: Any) -> list[Any]:
     if hasattr(items, "__await__"):  # an `async def` that returns its stream
         items = await items
-    return [item async for item in items] if hasattr(items, "__aiter__") else list(items)
+    collected = []
+    try:
+        if not hasattr(items, "__aiter__"):
+            return list(items)
+        async for item in items:
+            collected.append(item)
+            if not len(collected) % _TURN:
+                await asyncio.sleep(0)  # it may never wait itself, and others want their turn
+    finally:
+        await aclose(items)
+    return collected
+
+
+async def aclose(items: Any) -> None:
+    """Close a generator that may have more to give, so that its `finally` runs now."""
+    closing = getattr(items, "aclose", None)
+    if closing is not None:
+        await closing()
+    else:
+        inline.close(items)
 
 
 # ---- the leash -----------------------------------------------------------------------------------
@@ -95,6 +122,7 @@ class _Leash:
         self.fault: Fault | None = None
         self.cut = False  # the coroutine had its grace: drive it no further
         self.pulls = 0
+        self.own = self.task.cancelling() if self.task else 0  # cancelled by the function itself
         self.timer = self.loop.call_later(limit, self.expire) if limit else None
         self.watch = self.loop.create_task(self._wait(gone)) if gone else None
 
@@ -125,13 +153,17 @@ class _Leash:
             self.pulls += 1
             self.task.cancel()
 
+    def pulled_by_others(self) -> bool:
+        """Whether somebody cancelled this task who is neither the leash nor the function."""
+        return self.task is not None and self.task.cancelling() > self.pulls + self.own
+
     def release(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
         if self.watch is not None:
             self.watch.cancel()
         if self.task is not None:
-            for _ in range(self.pulls):
+            for _ in range(self.pulls + self.own):
                 self.task.uncancel()
 
 
@@ -143,9 +175,7 @@ async def _lead(
     try:
         value = await _steps(coroutine, awaited, leash)
     except BaseException as error:
-        ours = leash.fault is not None
-        task = leash.task
-        if isinstance(error, asyncio.CancelledError) and not ours and task and task.cancelling():
+        if isinstance(error, asyncio.CancelledError) and leash.pulled_by_others():
             raise  # the server itself is being stopped
         return Outcome(error=leash.fault or error)
     else:
@@ -157,6 +187,8 @@ async def _lead(
 @types.coroutine
 def _steps(coroutine: Any, awaited: Any, leash: _Leash) -> Generator[Any, Any, Any]:
     """Continue a coroutine after its first step: pass on what it awaits, and what comes back."""
+    task = leash.task
+    cancelling = task.cancelling if task else int
     while True:
         try:
             sent = yield awaited
@@ -167,54 +199,77 @@ def _steps(coroutine: Any, awaited: Any, leash: _Leash) -> Generator[Any, Any, A
             step = partial(coroutine.throw, thrown)
         else:
             step = partial(coroutine.send, sent)
+        before = cancelling()
         try:
             awaited = step()
         except StopIteration as end:
             return end.value
+        finally:
+            leash.own = max(0, leash.own + cancelling() - before)
 
 
 def _close(coroutine: Coroutine[Any, Any, Any]) -> None:
-    try:
+    with suppress(BaseException):  # it ignored its cancellation, and now its end
         coroutine.close()
-    except BaseException:  # noqa: BLE001, S110 - it ignored its cancellation, and now its end
-        pass
 
 
 # ---- threads -------------------------------------------------------------------------------------
 
 
-async def run_in_thread(
-    work: Callable[[], Outcome], call: Call, limit: float | None, gone: Watch | None = None
-) -> Outcome:
-    """Run work in the pool, and wait for it no longer than the limit."""
-    loop = asyncio.get_running_loop()
-    arrived: asyncio.Future[Outcome] = loop.create_future()
+class _Wait:
+    """The wait of a loop for an outcome that a thread will bring."""
 
-    def deliver(outcome: Outcome) -> None:
-        if not arrived.done():
-            arrived.set_result(outcome)
+    def __init__(self, call: Call, halt: threading.Event | None) -> None:
+        self.call = call
+        self.halt = halt
+        self.loop = asyncio.get_running_loop()
+        self.arrived: asyncio.Future[Outcome] = self.loop.create_future()
 
-    def done(outcome: Outcome) -> None:
+    def bring(self, outcome: Outcome) -> None:
+        """Bring the outcome, from any thread."""
         try:
-            loop.call_soon_threadsafe(deliver, outcome)
+            self.loop.call_soon_threadsafe(self.end, outcome)
         except RuntimeError:  # the loop is closed: nobody waits any more
             return
 
-    def give_up(fault: Fault) -> None:
-        if call.context is not None:
-            call.context.cancel()
-        if not arrived.done():
-            arrived.set_result(Outcome(error=fault))
+    def end(self, outcome: Outcome) -> None:
+        if not self.arrived.done():
+            self.arrived.set_result(outcome)
 
-    job = pool.submit(work, done)
-    timer = loop.call_later(limit, give_up, timed_out(limit)) if limit else None
+    def give_up(self, fault: Fault) -> None:
+        if self.call.context is not None:
+            self.call.context.cancel()
+        if self.halt is not None:
+            self.halt.set()
+        self.end(Outcome(error=fault))
+
+    async def give_up_when(self, gone: Watch) -> None:
+        await gone()
+        self.give_up(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
+
+
+async def run_in_thread(
+    work: Callable[[], Outcome],
+    call: Call,
+    limit: float | None,
+    gone: Watch | None = None,
+    halt: threading.Event | None = None,
+) -> Outcome:
+    """Run work in the pool, and wait for it no longer than the limit.
+
+    Work that looks at `halt`, or whose function looks at its context, is told when nobody waits.
+    """
+    wait = _Wait(call, halt)
+    loop = wait.loop
+    job = pool.submit(work, wait.bring)
+    timer = loop.call_later(limit, wait.give_up, timed_out(limit)) if limit else None
     watch = None
-    if gone is not None and call.context is not None:
-        watch = loop.create_task(_tell_when(gone, give_up))
+    if gone is not None and (call.context is not None or halt is not None):
+        watch = loop.create_task(wait.give_up_when(gone))
     try:
-        outcome = await arrived
+        outcome = await wait.arrived
     except asyncio.CancelledError:
-        give_up(Fault(Kind.CANCELLED, "Cancelled"))
+        wait.give_up(Fault(Kind.CANCELLED, "Cancelled"))
         pool.abandon(job, interrupt=False)
         raise
     finally:
@@ -225,11 +280,6 @@ async def run_in_thread(
     if isinstance(outcome.error, Fault):
         pool.abandon(job, interrupt=outcome.error.kind is Kind.TIMED_OUT)
     return outcome
-
-
-async def _tell_when(gone: Watch, give_up: Callable[[Fault], None]) -> None:
-    await gone()
-    give_up(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
 
 
 def timed_out(limit: float | None) -> Fault:

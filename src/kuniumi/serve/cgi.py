@@ -7,14 +7,16 @@ goes to stderr, so that it can never land among the headers. No asyncio, no serv
 from __future__ import annotations
 
 import os
-import select
 import sys
+from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
+from kuniumi.core.invoke import refuse
 from kuniumi.execute.alone import answer_alone
+from kuniumi.serve.streams import take_stdout
 from kuniumi.wire.cgi import read_request, write_response
-from kuniumi.wire.http import Response, Site, Target, respond, respond_fault, too_large, too_slow
+from kuniumi.wire.http import Response, Site, Target, respond, too_large, too_slow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,90 +26,108 @@ if TYPE_CHECKING:
 
 MAX_BODY = 4 * 1024 * 1024
 BODY_TIMEOUT = 30.0
+_CHUNK = 65_536
 
 
-def is_cgi(variables: Mapping[str, str]) -> bool:
-    """Whether a web server started this process to answer one request."""
-    return "GATEWAY_INTERFACE" in variables
-
-
-def run(service: Service, *, max_body: int = MAX_BODY) -> None:
+def run(service: Service, *, max_body: int = MAX_BODY, body_timeout: float = BODY_TIMEOUT) -> None:
     """Answer the request this process was started for."""
-    answer_to = _take_stdout()
-    output = handle(service, os.environ, sys.stdin.buffer, max_body=max_body)
-    with answer_to:
-        answer_to.write(output)
+    answer_to = take_stdout()
+    os.environ.pop("HTTP_PROXY", None)  # a visitor's `Proxy:` header, which HTTP clients obey
+    output = handle(
+        service,
+        os.environ,
+        None if sys.stdin is None else sys.stdin.buffer,
+        max_body=max_body,
+        body_timeout=body_timeout,
+    )
+    try:
+        with answer_to:
+            answer_to.write(output)
+    except BrokenPipeError:  # the web server has given this request up
+        return
 
 
 def handle(
-    service: Service, variables: Mapping[str, str], stdin: BinaryIO, *, max_body: int = MAX_BODY
+    service: Service,
+    variables: Mapping[str, str],
+    stdin: BinaryIO | None,
+    *,
+    max_body: int = MAX_BODY,
+    body_timeout: float = BODY_TIMEOUT,
 ) -> bytes:
     """Answer one request, given as CGI gives it; the output is complete CGI output."""
     request = read_request(variables, service.registry)
     site = Site(service, root_path=request.root)
     found = site.resolve(request.method, request.path, request.headers)
-    head = request.method == "HEAD"
-    if isinstance(found, Response):
-        return write_response(found, head=head)
-    return write_response(_call(service, found, request, stdin, variables, max_body))
+    if not isinstance(found, Target):
+        return write_response(found, head=request.method == "HEAD")
+    body = _Body(stdin, max_body, body_timeout).read(request)
+    return write_response(_respond(service, found, body))
 
 
-def _call(
-    service: Service,
-    target: Target,
-    request: Request,
-    stdin: BinaryIO,
-    variables: Mapping[str, str],
-    max_body: int,
-) -> Response:
-    body = _read(request, stdin, to_the_end=not is_cgi(variables), max_body=max_body)
+def _respond(service: Service, target: Target, body: bytes | Fault) -> Response:
+    form = "json" if target.form == "events" else target.form  # CGI gives everything at once
     if isinstance(body, Fault):
-        return respond_fault(body)
+        return respond(refuse(body), form)
     operation = target.operation
     call = service.call(operation, body)
-    form = "json" if target.form == "events" else target.form  # CGI gives everything at once
     return respond(answer_alone(operation, call, service.limit(operation)), form)
 
 
-def _read(request: Request, stdin: BinaryIO, *, to_the_end: bool, max_body: int) -> bytes | Fault:
-    """Read the body: as much as was announced and not a byte more.
+class _Body:
+    """The body of one request: never read past its end, never past a limit, never for ever."""
 
-    A person who pipes a body in announces nothing: then it ends where stdin ends.
-    """
-    length = request.length
-    if length is None:
-        if not to_the_end or stdin.isatty():
+    def __init__(self, stdin: BinaryIO | None, most: int, seconds: float) -> None:
+        self._stdin = stdin
+        self._most = most
+        self._seconds = seconds
+
+    def read(self, request: Request) -> bytes | Fault:
+        """Read as much as was announced and not a byte more.
+
+        Where nothing is announced, a body ends where stdin ends: a person pipes it in, or a web
+        server passes on what came in chunks. Any other request without a length has no body.
+        """
+        length = request.length
+        if length is None:
+            if self._stdin is None or not request.to_the_end:
+                return b""
+            return b"" if self._stdin.isatty() else self._read(self._most + 1, exactly=False)
+        if length < 0:
+            return Fault(Kind.MALFORMED, "CONTENT_LENGTH is not a number of bytes")
+        if length > self._most:
+            return too_large(self._most)
+        return self._read(length, exactly=True)
+
+    def _read(self, length: int, *, exactly: bool) -> bytes | Fault:
+        deadline = monotonic() + self._seconds
+        parts: list[bytes] = []
+        while length:
+            if not self._waits_for_bytes(deadline - monotonic()):
+                return too_slow(self._seconds)
+            part = self._some(min(length, _CHUNK))
+            if not part:
+                return Fault(Kind.MALFORMED, INVALID_JSON) if exactly else b"".join(parts)
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts) if exactly else too_large(self._most)
+
+    def _some(self, most: int) -> bytes:
+        """Give some bytes, as soon as there are any."""
+        if self._stdin is None:
             return b""
-        body = stdin.read(max_body + 1)
-        return body if len(body) <= max_body else too_large(max_body)
-    if length < 0:
-        return Fault(Kind.MALFORMED, "CONTENT_LENGTH is not a number of bytes")
-    if length > max_body:
-        return too_large(max_body)
-    parts = []
-    while length:
-        if not _readable(stdin):
-            return too_slow(BODY_TIMEOUT)
-        part = stdin.read1(length) if hasattr(stdin, "read1") else stdin.read(length)
-        if not part:
-            return Fault(Kind.MALFORMED, INVALID_JSON)
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
+        read_once = getattr(self._stdin, "read1", self._stdin.read)
+        part: bytes = read_once(most)
+        return part
 
+    def _waits_for_bytes(self, seconds: float) -> bool:
+        """Wait until there is something to read, or nothing will come any more."""
+        if self._stdin is None:
+            return True
+        import select  # noqa: PLC0415 - only a body needs it
 
-def _readable(stdin: BinaryIO) -> bool:
-    """Wait until there is something to read, but not for ever."""
-    try:
-        ready, _, _ = select.select([stdin], [], [], BODY_TIMEOUT)
-    except (OSError, ValueError):  # no file of the system's: it does not keep anyone waiting
-        return True
-    return bool(ready)
-
-
-def _take_stdout() -> BinaryIO:
-    """Keep stdout for the answer alone: what anyone prints from here on goes to stderr."""
-    sys.stdout.flush()
-    ours = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return ours
+        try:
+            ready, _, _ = select.select([self._stdin], [], [], max(seconds, 0))
+        except (OSError, TypeError, ValueError):  # no file of the system's: nobody has to wait
+            return True
+        return bool(ready)

@@ -57,8 +57,11 @@ def show_list(service: Service) -> None:
 
 def show_function(operation: Operation) -> None:
     """Describe one function: what it takes, what it gives, how to call it."""
+    import shlex  # noqa: PLC0415 - for help only
+
     from kuniumi.core.describe import described_input, described_output, words_of  # noqa: PLC0415
-    from kuniumi.wire.index import kind_of  # noqa: PLC0415
+    from kuniumi.wire.argv import write_arguments  # noqa: PLC0415
+    from kuniumi.wire.index import kind_of, sample  # noqa: PLC0415
 
     words, schema = words_of(operation), described_input(operation)
     print(f"{operation.name} ({operation.operation_id})")
@@ -90,6 +93,8 @@ def show_function(operation: Operation) -> None:
             for name, described in output.get("properties", {}).items()
         ],
     )
+    example = write_arguments(operation, dumps(sample(schema)))
+    print(f"\nExample:\n  call {shlex.join([operation.name, *example])}")
 
 
 def explain_call(service: Service) -> None:
@@ -105,16 +110,26 @@ def progress(operation: Operation) -> Iterator[Report | None]:
     if not (operation.wants_context and sys.stderr.isatty()):
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - for people only
-    from rich.progress import Progress  # noqa: PLC0415
+    shown: list[Any] = []  # nothing, until there is something to tell
 
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(operation.name, total=None)
+    def report(done: float, total: float | None, message: str | None) -> None:
+        if not shown:
+            from rich.console import Console  # noqa: PLC0415 - for people only
+            from rich.progress import Progress  # noqa: PLC0415
 
-        def report(done: float, total: float | None, message: str | None) -> None:
-            bars.update(bar, completed=done, total=total, description=message or operation.name)
+            shown.append(Progress(console=Console(stderr=True), transient=True))
+            shown[0].add_task(operation.name, total=None)
+            shown[0].start()
+        bars = shown[0]
+        bars.update(
+            bars.task_ids[0], completed=done, total=total, description=message or operation.name
+        )
 
+    try:
         yield report
+    finally:
+        for bars in shown:
+            bars.stop()
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,25 +1,34 @@
 """A call answered as a stream of server-sent events: progress and items as they come, then the end.
 
 In: an operation and its arguments. Out: ASGI messages. The last event, `result` or `error`, carries
-the envelope that everyone else gets as the whole answer.
+the envelope that everyone else gets as the whole answer. Arguments that are refused are refused as
+everywhere else: before there is a stream.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
+from kuniumi.core.call import Ready
 from kuniumi.core.codec import dumps
+from kuniumi.core.invoke import prepare, refuse
+from kuniumi.execute.loop import GRACE
 from kuniumi.execute.parts import answer_in_parts
-from kuniumi.wire.sse import CONTENT_TYPE, encode_event
+from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE, encode_event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
+    from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
 
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+SILENCE = 15.0
+"""Seconds without an event after which a sign of life is sent, so that no proxy hangs up."""
 
 _MOST_WAITING = 64
 
@@ -29,10 +38,12 @@ class _Outbox:
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self.thread = threading.get_ident()
         self.events: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         self.closed = False
 
     async def offer(self, item: bytes) -> None:
+        """Put an item in, once there is room."""
         await self.events.put(encode_event("item", item))
         if self.closed:
             raise asyncio.CancelledError
@@ -43,11 +54,36 @@ class _Outbox:
         event = encode_event(
             "progress", dumps({key: value for key, value in said.items() if value is not None})
         )
-        self.loop.call_soon_threadsafe(self._add, event)
+        if threading.get_ident() == self.thread:
+            self._add(event)  # at once: what the function does next must come after it
+        else:
+            self.loop.call_soon_threadsafe(self._add, event)
 
     def _add(self, event: bytes) -> None:
-        if not self.events.full():
+        if not self.closed and not self.events.full():
             self.events.put_nowait(event)
+
+    async def finish(self, envelope: Envelope) -> None:
+        """Put the last event in; what comes after it is dropped."""
+        event = encode_event("error" if envelope.fault else "result", envelope.body)
+        self.closed = True
+        await self.events.put(event)
+
+    async def take(self) -> bytes:
+        """Give all events that wait, or a sign of life if none comes for a while."""
+        try:
+            async with asyncio.timeout(SILENCE):
+                events = [await self.events.get()]
+        except TimeoutError:
+            return KEEP_ALIVE
+        while not self.events.empty():
+            events.append(self.events.get_nowait())
+        return b"".join(events)
+
+    def wake(self, _done: object) -> None:
+        """Let `take` return: nobody puts anything in any more."""
+        if self.events.empty():
+            self.events.put_nowait(b"")
 
     def close(self) -> None:
         """Let go of all who still wait to put something in."""
@@ -63,36 +99,34 @@ async def stream(
     headers: tuple[tuple[bytes, bytes], ...],
     gone: Callable[[], Awaitable[object]],
     send: Send,
-) -> None:
-    """Call the operation, and send what it gives as it gives it."""
+) -> Envelope | None:
+    """Call the operation, and send what it gives as it gives it; or give back why not."""
     outbox = _Outbox()
+    call = service.call(operation, body, outbox.report)
+    ready = prepare(operation, call)
+    if not isinstance(ready, Ready):
+        return refuse(ready)
 
     async def produce() -> None:
-        call = service.call(operation, body, outbox.report)
         limit = service.limit(operation)
-        envelope = await answer_in_parts(operation, call, limit, gone, outbox.offer)
-        await outbox.events.put(
-            encode_event("error" if envelope.fault else "result", envelope.body)
-        )
+        await outbox.finish(await answer_in_parts(ready, call, limit, gone, outbox.offer))
 
     producing = asyncio.create_task(produce())
-    fields = [(b"content-type", CONTENT_TYPE), (b"cache-control", b"no-store"), *headers]
-    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    producing.add_done_callback(outbox.wake)
+    fields = [
+        (b"content-type", CONTENT_TYPE),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),  # nginx would keep the events until there are many
+        *headers,
+    ]
     try:
-        async for event in _events(outbox, producing):
-            await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        while not (producing.done() and outbox.events.empty()):
+            events = await outbox.take()
+            await send({"type": "http.response.body", "body": events, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     finally:
-        producing.cancel()
         outbox.close()
-
-
-async def _events(outbox: _Outbox, producing: asyncio.Task[None]) -> Any:
-    """Give the events until the producer is done and nothing is left."""
-    while not (producing.done() and outbox.events.empty()):
-        getting = asyncio.ensure_future(outbox.events.get())
-        await asyncio.wait({getting, producing}, return_when=asyncio.FIRST_COMPLETED)
-        if getting.done():
-            yield getting.result()
-        else:
-            getting.cancel()
+        producing.cancel()
+        await asyncio.wait({producing}, timeout=2 * GRACE)
+    return None

@@ -7,16 +7,24 @@ every call it had received was answered.
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import socket
 import sys
 from copy import deepcopy
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kuniumi.errors import UsageError
+from kuniumi.errors import KuniumiError, UsageError
 from kuniumi.serve.loading import load
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable
+
     from kuniumi.core.service import Service
     from kuniumi.serve.asgi import AsgiApp
 
@@ -25,12 +33,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The settings of one server."""
 
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: int = 8080  # 0 for any that is free
     workers: int = 1
     reload: bool = False
     log_level: str = "warning"
     max_body: int = 4 * 1024 * 1024
-    body_timeout: float = 30.0
+    body_timeout: float = 30.0  # 0 for no bound, here and below
     header_timeout: float = 30.0
     drain_timeout: int = 30
     limit_concurrency: int | None = None
@@ -39,17 +47,34 @@ class Settings(Struct, frozen=True, kw_only=True):
     cors: tuple[str, ...] = ()
 
 
+_DAY = 24 * 60 * 60
+
+
+FAREWELL = 0.2
+"""Seconds between SIGTERM and the closing of what listens.
+
+What clients have sent by then is read, and every answer asks its client to send no more on that
+connection. Granian closes a connection on which it has read nothing yet, even if there is something
+to read.
+"""
+
+
 class Loader:
     """What a worker calls to get its application: inherited by a fork, loaded afresh otherwise."""
 
-    def __init__(self, service: Service, reference: str, settings: Settings) -> None:
+    def __init__(
+        self, service: Service, reference: str, settings: Settings, greeting: str, starting: Any
+    ) -> None:
         self.service: Service | None = service
         self.reference = reference
         self.settings = settings
+        self.greeting = greeting
+        self.starting = starting  # how many workers have yet to start, counted by all of them
+        self.server: Any = None  # in a fork: the parent's, as it was
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the service behind: only where to find it crosses to another process."""
-        return {"service": None, "reference": self.reference, "settings": self.settings}
+        return {**self.__dict__, "service": None, "server": None}
 
     def __call__(self) -> AsgiApp:
         """Make the ASGI application, in the worker."""
@@ -58,15 +83,78 @@ class Loader:
         settings = self.settings
         service = self.service
         if service is None or settings.reload:
-            service = load(self.reference)
+            service = self._load()
         apply(settings, service)
-        return AsgiApp(
+        app = AsgiApp(
             service,
             max_body=settings.max_body,
             body_timeout=settings.body_timeout,
             root_path=settings.root_path,
             cors=settings.cors,
+            started=lambda: self.started(app),
         )
+        return app
+
+    def _load(self) -> Service:
+        if self.settings.reload:
+            _forget_modules(_watched(self.reference))
+        try:
+            return load(self.reference)
+        except KuniumiError as error:
+            sys.stderr.write(f"{error}\n")
+            sys.exit(1)
+
+    def started(self, app: AsgiApp) -> None:
+        """Take part in the server's start, in the worker, once Granian's signal handlers stand."""
+        from asyncio import get_running_loop  # noqa: PLC0415 - asyncio belongs to the worker
+
+        loop = get_running_loop()
+        _outlive_exits(loop, self.greet)
+        loop.add_signal_handler(signal.SIGTERM, _stop_softly, loop, app)
+        if self.server is not None and self.server.interrupt_signal:
+            os.kill(os.getpid(), signal.SIGTERM)  # it came before there was a handler for it
+
+    def greet(self) -> None:
+        """Say that the app is served: the last of the workers to listen does, once."""
+        with self.starting.get_lock():
+            self.starting.value -= 1
+            last = self.starting.value == 0
+        if last:
+            try:
+                print(self.greeting, flush=True)
+            except OSError:
+                return  # the person has closed the pipe
+
+    def greet_again(self) -> None:
+        """Prepare for new workers, in the process that starts them."""
+        self.greeting = f"{self.reference} has changed, and is served anew"
+        self.starting.value = self.settings.workers
+
+
+def _stop_softly(loop: AbstractEventLoop, app: AsgiApp) -> None:
+    app.drain()
+    loop.call_later(FAREWELL, os.kill, os.getpid(), signal.SIGINT)  # Granian takes it for SIGTERM
+
+
+def _outlive_exits(loop: AbstractEventLoop, begun: Callable[[], None]) -> None:
+    """Keep a loop running whatever a task raises, and tell when it begins to run for good.
+
+    `sys.exit()` in a task that a function started would end the worker, and everybody's calls.
+    """
+    run = loop.run_forever
+    waiting = [begun]
+
+    def run_forever() -> None:
+        while waiting:  # the server listens by now
+            loop.call_soon(waiting.pop())
+        while True:
+            try:
+                run()
+            except (SystemExit, KeyboardInterrupt):
+                continue
+            return
+
+    loop.run_forever = run_forever  # type: ignore[method-assign]
 
 
 def apply(settings: Settings, service: Service) -> None:
@@ -77,43 +165,130 @@ def apply(settings: Settings, service: Service) -> None:
         service.limit_concurrency = settings.limit_concurrency
 
 
-def serve(service: Service, reference: str, settings: Settings, greeting: str) -> None:
-    """Serve until told to stop."""
+def serve(
+    service: Service, reference: str, settings: Settings, greeting: Callable[[int], str]
+) -> None:
+    """Serve until told to stop. `greeting` makes, for the port, what is said once it answers."""
     from granian import Granian  # noqa: PLC0415 - only this command needs a server
-    from granian.constants import Interfaces  # noqa: PLC0415
+    from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
     from granian.http import HTTP1Settings  # noqa: PLC0415
-    from granian.log import LOGGING_CONFIG, LogLevels  # noqa: PLC0415
+    from granian.log import LogLevels  # noqa: PLC0415
 
-    if multiprocessing.get_start_method() != "fork" and not reference:
+    forks = multiprocessing.get_start_method() == "fork"
+    if not reference and (not forks or settings.reload):
         msg = "this app was not started from a file, so its workers can't load it"
         raise UsageError(msg)
-    level = settings.log_level.upper()
-    ours = {"handlers": ["console"], "level": level, "propagate": False}
-    logging: dict[str, Any] = deepcopy(LOGGING_CONFIG)
-    logging["handlers"]["console"]["stream"] = "ext://sys.stderr"
-    logging["loggers"]["kuniumi"] = ours
+    address, port, reserved = _reserve(settings.host, settings.port)
+    starting = multiprocessing.get_context("fork" if forks else "spawn").Value(
+        "i", settings.workers
+    )
+    loader = Loader(service, reference, settings, greeting(port), starting)
     server = Granian(
         reference or "app",
-        address=settings.host,
-        port=settings.port,
+        address=address,
+        port=port,
         interface=Interfaces.ASGI,
         workers=settings.workers,
+        loop=Loops.asyncio,  # the one that can be made to outlive an exit
+        http=HTTPModes.http1,  # in its others Granian waits for ever for a first word
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int((settings.header_timeout or _DAY) * 1000)
+        ),
         websockets=False,
-        reload=settings.reload,
         log_level=LogLevels(settings.log_level),
-        log_dictconfig=logging,
+        log_dictconfig=_logging(settings.log_level),
         workers_kill_timeout=settings.drain_timeout,
-        http1_settings=HTTP1Settings(header_read_timeout=int(settings.header_timeout * 1000)),
+        respawn_failed_workers=True,
+        **_reloading(settings, reference),
     )
-    server.on_startup(lambda: print(greeting, flush=True))  # noqa: T201 - it is for a person
+    loader.server = server
+    server.on_reload(loader.greet_again)
     try:
-        server.serve(target_loader=Loader(service, reference, settings), wrap_loader=False)
+        server.serve(target_loader=loader, wrap_loader=False)
     except OSError as error:
-        msg = (
-            f"can't listen on {settings.host}:{settings.port} ({error.strerror or error}): "
-            f"choose another with --host or --port"
-        )
-        raise UsageError(msg) from error
+        raise _cannot_listen(settings.host, settings.port, error) from error
+    finally:
+        reserved.close()
+
+
+def _reserve(host: str, port: int) -> tuple[str, int, socket.socket]:
+    """Find the address and the port to listen on, and hold them until the workers do.
+
+    Granian's sockets share a port with whoever shares it too, be it another app of this user: so a
+    socket that does not share asks first.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, socket.SOCK_STREAM) as asking:
+            asking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            asking.bind(address)
+        holding = socket.socket(family, socket.SOCK_STREAM)
+        holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holding.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holding.bind(address)
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from error
+    return str(address[0]), int(holding.getsockname()[1]), holding
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+    return UsageError(
+        f"can't listen on {host}:{port} ({error.strerror or error}): "
+        f"choose another with --host or --port"
+    )
+
+
+def _logging(log_level: str) -> dict[str, Any]:
+    from granian.log import LOGGING_CONFIG  # noqa: PLC0415 - only this command needs a server
+
+    logging: dict[str, Any] = deepcopy(LOGGING_CONFIG)
+    logging["handlers"]["console"]["stream"] = "ext://sys.stderr"
+    logging["loggers"]["kuniumi"] = {
+        "handlers": ["console"],
+        "level": log_level.upper(),
+        "propagate": False,
+    }
+    return logging
+
+
+# ---- reloading -----------------------------------------------------------------------------------
+
+
+def _reloading(settings: Settings, reference: str) -> dict[str, Any]:
+    if not settings.reload:
+        return {}
+    if find_spec("watchfiles") is None:
+        msg = "--reload needs watchfiles: pip install watchfiles"
+        raise UsageError(msg)
+    from watchfiles import PythonFilter  # noqa: PLC0415 - only reloading needs it
+
+    return {
+        "reload": True,
+        "reload_paths": [_watched(reference)],
+        "reload_filter": PythonFilter,
+        "reload_ignore_worker_failure": True,  # a mistake is mended by the next change
+    }
+
+
+def _watched(reference: str) -> Path:
+    """Give the folder whose files are watched: the current one, if the app lies below it."""
+    here = Path.cwd()
+    place = reference.rpartition(":")[0] or reference
+    if not place.endswith(".py"):
+        return here
+    folder = Path(place).resolve().parent
+    return here if folder.is_relative_to(here) else folder
+
+
+def _forget_modules(folder: Path) -> None:
+    """Forget what was imported from a folder, so that it is read again: all but installed code."""
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        installed = "site-packages" in file.parts or name.partition(".")[0] == "kuniumi"
+        if file.is_relative_to(folder) and not installed and name != "__main__":
+            del sys.modules[name]
 
 
 def main_file() -> str:

@@ -1,7 +1,13 @@
 """The shell's grammar: words on a command line, read as one call's arguments.
 
-In: an operation and words. Out: the JSON object any other surface would have received. Which words
-become text and which become JSON is decided by the operation's schema, once, here.
+    call Add 7 --y 3                      values by position and by name
+    call Tag --word a --word b --loud     a list, one item a time; a flag that is true
+    call Tag '{"word": ["a", "b"]}'       or all of it as JSON
+
+In: an operation and words. Out: the JSON object any other surface would have received; and back,
+for examples. Words are text; what they stand for is decided by the operation's schema, with the very rules by which other
+callers' text is coerced. A word that begins with `--` is never a value: `--word=--x` is how one is
+given, and after a lone `--` every word is a value.
 """
 
 from __future__ import annotations
@@ -11,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kuniumi.core.codec import dumps
-from kuniumi.core.coerce import resolved
+from kuniumi.core.coerce import fit, resolved
 from kuniumi.core.schema import input_schema
 from kuniumi.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Sequence
 
     from kuniumi.core.operation import Operation
     from kuniumi.core.schema import Schema
@@ -24,15 +30,32 @@ if TYPE_CHECKING:
 GLOBAL_FLAGS = ("--env",)
 """Flags of the app, not of a command: they may stand before or after it."""
 
+_KINDS = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 
-def take_globals(words: list[str], own: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Take the global flags out of the words; those in `own` belong to the function called."""
+
+def take_globals(
+    words: Sequence[str], *, own: Collection[str] = (), leading: bool = False
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Take the global flags out of the words; those in `own` belong to the function called.
+
+    With `leading`, only those are taken that stand before the first other word.
+    """
     taken: dict[str, list[str]] = {flag: [] for flag in GLOBAL_FLAGS}
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:
         flag, equals, value = word.partition("=")
-        if flag not in taken or flag in own:
+        if word == "--" or (leading and flag not in taken):
+            rest += [word, *waiting]
+        elif flag not in taken or flag in own:
             rest.append(word)
         elif equals:
             taken[flag].append(value)
@@ -45,111 +68,205 @@ def take_globals(words: list[str], own: frozenset[str]) -> tuple[dict[str, list[
     return taken, rest
 
 
+def asks_for_help(operation: Operation, words: list[str]) -> bool:
+    """Whether these words are no call, but a question how to make one."""
+    flags = words[: words.index("--")] if "--" in words else words
+    own = any(parameter.name == "help" for parameter in operation.parameters)
+    return words[:1] == ["-h"] or ("--help" in flags and not own)
+
+
 def read_arguments(operation: Operation, words: list[str]) -> bytes:
     """Read `--x 7 --y 3`, `7 3`, `'{"x":7}'` or a mixture as one JSON object."""
-    if len(words) == 1 and words[0].lstrip().startswith("{"):
-        return words[0].encode("utf-8", "surrogateescape")
-    schema = input_schema(operation)
-    properties: dict[str, Schema] = schema["properties"]
-    given: dict[str, Any] = {}
-    unfilled = iter(properties)
-    for name, text in _pairs(words, properties, schema):
-        if name is not None:
-            _add(given, name, text, resolved(properties.get(name, {}), schema), schema)
-        elif text is not None and text.lstrip().startswith("{") and not given:
-            given.update(_object(text))
-        elif text is not None:
-            name = next((free for free in unfilled if free not in given), None)
-            if name is None:
-                msg = (
-                    f"{text!r} is one value too many: {operation.name} takes {_listed(properties)}"
-                )
-                raise UsageError(msg)
-            _add(given, name, text, resolved(properties[name], schema), schema)
-    return dumps(given)
-
-
-def _pairs(
-    words: list[str], properties: dict[str, Schema], root: Schema
-) -> Iterator[tuple[str | None, str | None]]:
-    """Give names with their text; no name for a bare value, no text for a bare flag."""
-    waiting = list(reversed(words))
-    while waiting:
-        word = waiting.pop()
-        if not word.startswith("--") or len(word) == 2:  # noqa: PLR2004
-            yield None, word
-            continue
-        flag, equals, value = word[2:].partition("=")
-        name = _parameter(flag, properties)
-        if equals:
-            yield name, value
-        elif name not in properties and (off := _negated(flag, properties)):
-            yield off, "false"
-        elif _is_flag(resolved(properties.get(name, {}), root)) and (
-            not waiting or waiting[-1].lower() not in {"true", "false"}
-        ):
-            yield name, "true"
-        elif waiting:
-            yield name, waiting.pop()
-        else:
-            msg = f"--{flag} needs a value"
-            raise UsageError(msg)
-
-
-def _parameter(flag: str, properties: dict[str, Schema]) -> str:
-    underscored = flag.replace("-", "_")
-    return underscored if flag not in properties and underscored in properties else flag
-
-
-def _negated(flag: str, properties: dict[str, Schema]) -> str:
-    name = _parameter(flag.removeprefix("no-"), properties)
-    return name if flag.startswith("no-") and name in properties else ""
-
-
-def _is_flag(schema: Schema) -> bool:
-    return schema.get("type") == "boolean"
-
-
-def _add(given: dict[str, Any], name: str, text: str | None, schema: Schema, root: Schema) -> None:
-    if text is None:
-        return
-    if _takes(schema, "array", root) and not text.lstrip().startswith("["):
-        items = resolved(schema.get("items") or {}, root)
-        before = given.get(name, [])
-        given[name] = [*before, _value(text, items, root)]
-        return
-    given[name] = _value(text, schema, root)
-
-
-def _value(text: str, schema: Schema, root: Schema) -> Any:
-    """Read one word: as text where text is wanted, else as JSON if it is JSON."""
-    if _takes(schema, "string", root):
-        return text
     try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return text  # validation will say what was expected instead
-    return msgspec.Raw(text.encode())
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        msg = "The arguments are not UTF-8"
+        raise UsageError(msg) from None
+    reader = _Reader(operation)
+    if len(words) == 1 and reader.is_document(words[0]):
+        return words[0].encode()
+    return reader.read(words)
 
 
-def _takes(schema: Schema, kind: str, root: Schema) -> bool:
+def write_arguments(operation: Operation, arguments: bytes) -> list[str]:
+    """Write a JSON object as words that are read as the very same; as one word, if need be."""
+    named: list[str] = []
+    for name, raw in msgspec.json.decode(arguments, type=dict[str, msgspec.Raw]).items():
+        value = msgspec.json.decode(raw)
+        text = value if isinstance(value, str) else bytes(raw).decode()
+        if isinstance(value, bool):
+            named.append(f"--{name}" if value else f"--no-{name}")
+        elif text.startswith("--"):
+            named.append(f"--{name}={text}")
+        else:
+            named += [f"--{name}", text]
+    try:
+        same = _normal(read_arguments(operation, named)) == _normal(arguments)
+    except UsageError:
+        same = False
+    return named if same else [arguments.decode().strip()]
+
+
+def _normal(document: bytes) -> bytes:
+    return msgspec.json.encode(msgspec.json.decode(document), order="deterministic")
+
+
+class _Reader:
+    """One walk over one call's words."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.owner = operation.name
+        self.root = input_schema(operation)
+        self.properties: dict[str, Schema] = self.root["properties"]
+
+    def is_document(self, word: str) -> bool:
+        """Whether this word is the arguments as JSON, and not an object for the first of them."""
+        if word.lstrip()[:1] != "{":
+            return False
+        first = next(iter(self.properties.values()), {})
+        if not _kinds(first, self.root) & {"object", "any"}:
+            return True
+        return _kind_of_json(word) != "object" or set(_parts(word)) <= set(self.properties)
+
+    def read(self, words: list[str]) -> bytes:
+        """Sort the words by parameter, then read each parameter's."""
+        document, named, bare = self._sorted(words)
+        given: dict[str, Any] = _parts(document) if document else {}
+        unfilled = [name for name in self.properties if name not in named and name not in given]
+        if len(bare) > len(unfilled):
+            msg = f"{bare[len(unfilled)]!r} is one value too many: {self._usage()}"
+            raise UsageError(msg)
+        for name, text in zip(unfilled, bare, strict=False):
+            named[name] = [text]
+        for name, texts in named.items():
+            given[name] = self._argument(name, texts)
+        return dumps(given)
+
+    def _sorted(self, words: list[str]) -> tuple[str, dict[str, list[str]], list[str]]:
+        document, named, bare = "", dict[str, list[str]](), list[str]()
+        waiting = list(reversed(words))
+        while waiting:
+            word = waiting.pop()
+            if word == "--":
+                bare += reversed(waiting)
+                break
+            if word.startswith("--"):
+                name, text = self._named(word[2:], waiting)
+                named.setdefault(name, []).append(text)
+            elif not document and not bare and self.is_document(word):
+                document = word
+            else:
+                bare.append(word)
+        return document, named, bare
+
+    def _named(self, word: str, waiting: list[str]) -> tuple[str, str]:
+        """Read `x=7`, or `x` and the word after it, or a flag that needs none."""
+        flag, equals, text = word.partition("=")
+        name = self._parameter(flag)
+        if equals:
+            return name, text
+        if name not in self.properties and flag.startswith("no-"):
+            negated = self._parameter(flag.removeprefix("no-"))
+            if self._is_flag(negated):
+                return negated, "false"
+        following = waiting[-1] if waiting and not waiting[-1].startswith("--") else None
+        if self._is_flag(name):
+            said = following is not None and following.lower() in {"true", "false"}
+            return name, waiting.pop() if said else "true"
+        if following is not None:
+            return name, waiting.pop()
+        if name not in self.properties:
+            return name, ""  # it is unknown: validation says so, and what is close
+        msg = f"--{flag} needs a value: {self._usage()}"
+        raise UsageError(msg)
+
+    def _parameter(self, flag: str) -> str:
+        """Give the parameter that a flag names: `--dry-run` is `dry_run`."""
+        underscored = flag.replace("-", "_")
+        known = flag not in self.properties and underscored in self.properties
+        return underscored if known else flag
+
+    def _is_flag(self, name: str) -> bool:
+        return _kinds(self.properties.get(name, {}), self.root) - {"null"} == {"boolean"}
+
+    def _argument(self, name: str, texts: list[str]) -> Any:
+        schema = resolved(self.properties.get(name, {}), self.root)
+        items = self._items_of(schema)
+        takes_text = "string" in _kinds(schema, self.root)
+        if items is not None and (len(texts) > 1 or not takes_text):
+            if len(texts) == 1 and self._is_whole(texts[0], schema):
+                return self._value(texts[0], schema, name)
+            return [self._value(text, items, name) for text in texts]
+        if len(texts) > 1 and name in self.properties:
+            msg = f"--{name} is given {len(texts)} times, and takes one value"
+            raise UsageError(msg)
+        return self._value(texts[0], schema, name)
+
+    def _items_of(self, schema: Schema) -> Schema | None:
+        """Give the schema of the items, if this takes a list of them."""
+        for arm in _arms(schema, self.root):
+            if arm.get("type") == "array":
+                items = arm.get("items")
+                prefix = arm.get("prefixItems")
+                return items if isinstance(items, dict) else {"anyOf": prefix} if prefix else {}
+        return None
+
+    def _is_whole(self, text: str, schema: Schema) -> bool:
+        """Whether one word is the whole value of a parameter that takes a list, not an item."""
+        kinds = _kinds(schema, self.root)
+        kind = _kind_of_json(text)
+        return kind == "array" or (kind in kinds and kind not in {"", "string"})
+
+    def _value(self, text: str, schema: Schema, name: str) -> Any:
+        """Read one word as what the schema wants; validation explains what can't be read so."""
+        kinds = _kinds(schema, self.root)
+        if "string" in kinds:
+            return text
+        kind = _kind_of_json(text)
+        if kind and ("any" in kinds or kind in {"object", "array"}):
+            return msgspec.Raw(text.encode())
+        fitted, misfit = fit(text, schema, self.root, name, coerce=True)
+        return text if misfit is not None else fitted
+
+    def _usage(self) -> str:
+        return f"{self.owner} takes {', '.join(self.properties) or 'no arguments'}"
+
+
+def _arms(schema: Schema, root: Schema) -> list[Schema]:
+    """Give the alternatives of a schema, each with one type at most."""
     schema = resolved(schema, root)
     arms = schema.get("anyOf") or schema.get("oneOf")
     if arms:
-        return any(_takes(arm, kind, root) for arm in arms)
-    if "enum" in schema:
-        return kind == "string" and all(isinstance(choice, str) for choice in schema["enum"])
+        return [leaf for arm in arms for leaf in _arms(arm, root)]
     kinds = schema.get("type")
-    return kind in kinds if isinstance(kinds, list) else kinds == kind
+    if isinstance(kinds, list):
+        return [{**schema, "type": kind} for kind in kinds]
+    return [schema]
 
 
-def _object(text: str) -> dict[str, Any]:
+def _kinds(schema: Schema, root: Schema) -> set[str]:
+    """Say what a schema takes: JSON's kinds, `choice` for an enumeration, `any` for anything."""
+    found = set()
+    for arm in _arms(schema, root):
+        if "enum" in arm or "const" in arm:
+            found.add("choice")
+        else:
+            found.add(str(arm.get("type", "any")))
+    return found
+
+
+def _kind_of_json(text: str) -> str:
+    """Say which of JSON's kinds this text is; nothing if it is no JSON."""
     try:
-        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        data = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    return _KINDS[type(data)]
+
+
+def _parts(document: str) -> dict[str, Any]:
+    try:
+        return dict(msgspec.json.decode(document, type=dict[str, msgspec.Raw]))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        msg = f"{text!r} is not a JSON object: {error}"
+        msg = f"{document!r} is not a JSON object: {error}"
         raise UsageError(msg) from error
-
-
-def _listed(properties: dict[str, Schema]) -> str:
-    return ", ".join(properties) or "no arguments"

@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 class Request(Struct, frozen=True):
-    """One request as CGI tells it. `length` is None where it was not told, -1 where it is wrong."""
+    """One request as CGI tells it.
+
+    `length` is None where it was not told, and -1 where it is no number of bytes; `to_the_end`
+    says that then the body ends where stdin ends.
+    """
 
     method: str
     path: str
     headers: Mapping[bytes, bytes]
     length: int | None
+    to_the_end: bool
     root: str
 
 
@@ -40,6 +45,9 @@ _HEADERS = {
 }
 """The variables that are read. `HTTP_PROXY` and all others never reach anything."""
 
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+_LONGEST_NUMBER = 18
+
 
 def read_request(variables: Mapping[str, str], registry: Registry) -> Request:
     """Read the request from the variables; whatever is missing has a sensible meaning."""
@@ -48,13 +56,15 @@ def read_request(variables: Mapping[str, str], registry: Registry) -> Request:
         for key, name in _HEADERS.items()
         if variables.get(key)
     }
-    path = _path(variables.get("PATH_INFO", ""), registry)
+    root = variables.get("SCRIPT_NAME", "").rstrip("/")
+    path = _path(variables, root, registry)
     return Request(
         method=variables.get("REQUEST_METHOD") or ("GET" if path in RESERVED_PATHS else "POST"),
         path=path,
         headers=headers,
         length=_length(variables.get("CONTENT_LENGTH")),
-        root=variables.get("SCRIPT_NAME", "").rstrip("/"),
+        to_the_end=("GATEWAY_INTERFACE" not in variables or "HTTP_TRANSFER_ENCODING" in variables),
+        root=_quoted(root),
     )
 
 
@@ -63,14 +73,23 @@ def write_response(response: Response, *, head: bool = False) -> bytes:
     fields = [(b"status", f"{response.status} {reason(response.status)}".encode())]
     if response.content_type:
         fields.append((b"content-type", response.content_type))
-    fields.append((b"content-length", b"%d" % len(response.body)))
-    fields.extend(response.headers)
+        fields.append((b"content-length", b"%d" % len(response.body)))
+    # The connection is between the web server and its client (RFC 3875 §6.3.4).
+    fields.extend(field for field in response.headers if field[0] != b"connection")
     lines = [b"%b: %b\r\n" % (name.title(), value) for name, value in fields]
     return b"".join([*lines, b"\r\n", b"" if head else response.body])
 
 
-def _path(path: str, registry: Registry) -> str:
-    """Give the address as HTTP has it: `/Add` is short for `/functions/Add`."""
+def _path(variables: Mapping[str, str], root: str, registry: Registry) -> str:
+    """Give the address as HTTP has it: `/Add` is short for `/functions/Add`.
+
+    A slash that the client had encoded separates nothing. The server has decoded it, but most
+    tell what they were asked for.
+    """
+    asked = variables.get("REQUEST_URI", "").partition("?")[0]
+    if "%2f" in asked.lower():
+        return asked.removeprefix(root)
+    path = variables.get("PATH_INFO", "")
     if not path.startswith("/"):
         path = f"/{path}"
     known = path in RESERVED_PATHS or path in registry.by_path or path.startswith("/functions/")
@@ -80,4 +99,12 @@ def _path(path: str, registry: Registry) -> str:
 def _length(told: str | None) -> int | None:
     if not told:
         return None
-    return int(told) if told.isascii() and told.isdigit() and len(told) <= 18 else -1  # noqa: PLR2004
+    return int(told) if told.isascii() and told.isdigit() and len(told) <= _LONGEST_NUMBER else -1
+
+
+def _quoted(path: str) -> str:
+    """Give the path as it stands in a URL; RFC 3875 has `SCRIPT_NAME` decoded."""
+    raw = path.encode("utf-8", "surrogateescape")
+    if _PLAIN.issuperset(raw):
+        return path
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)

@@ -32,10 +32,15 @@ EVENTS = b"text/event-stream"
 _UTF8 = {b"utf-8", b"utf8", b"us-ascii"}
 _FUNCTIONS = "/functions/"
 _MOST_REMEMBERED = 256
+_LONGEST_REMEMBERED = 256
+_LONGEST_SHOWN = 200
 
 
 class Response(Struct, frozen=True):
-    """A finished answer. `headers` are those beside the content's type and length."""
+    """A finished answer. `headers` are those beside the content's type and length.
+
+    An answer without content has an empty `content_type`.
+    """
 
     status: int
     body: bytes
@@ -61,18 +66,24 @@ class Site:
         self.cors = frozenset(origin.encode() for origin in cors)
         self._version = -1
         self._targets: dict[str, Target] = {}  # those that were called, in the usual form
-        self._pages: dict[str, Response] = {}  # those that were read
+        self._pages: dict[tuple[str, str], Response] = {}  # those that were read, by root and path
         self._forms: dict[bytes, Form] = {}  # of the Accept headers that were seen
 
-    def resolve(self, method: str, path: str, headers: Headers) -> Target | Response:
-        """Find what a request is about: an operation to call, or an answer already."""
+    def resolve(
+        self, method: str, path: str, headers: Headers, root: str | None = None
+    ) -> Target | Response:
+        """Find what a request is about: an operation to call, or an answer already.
+
+        `root` is where the app is mounted, if this request came by another way than `root_path`.
+        """
         if self._version != self.service.registry.version:
             self._forget()
         target = self._targets.get(path)
         if target is None or method != "POST":
             operation = self._operation_at(path)
             if operation is None or method != "POST":
-                return self._answer_without_call(method, path, operation, headers)
+                root = self.root_path if root is None else root
+                return self._answer_without_call(method, path, operation, headers, root)
             target = self._targets[path] = Target(operation, self.service.http_format)
         content_type = headers.get(b"content-type")
         if content_type != JSON and not self._takes(content_type, headers):
@@ -85,14 +96,17 @@ class Site:
 
     def cors_headers(self, headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
         """Give the headers that let a page of an allowed origin read the answer."""
-        origin = headers.get(b"origin")
-        if not self.cors or origin is None:
+        if not self.cors:
             return ()
         if b"*" in self.cors:
             return ((b"access-control-allow-origin", b"*"),)
-        if origin in self.cors:
+        origin = headers.get(b"origin")
+        if origin is not None and origin in self.cors:
             return ((b"access-control-allow-origin", origin), (b"vary", b"origin"))
         return ((b"vary", b"origin"),)
+
+    def _allows_origin(self, headers: Headers) -> bool:
+        return b"*" in self.cors or headers.get(b"origin") in self.cors
 
     def _forget(self) -> None:
         self._version = self.service.registry.version
@@ -128,21 +142,21 @@ class Site:
     def _is_foreign(self, headers: Headers) -> bool:
         origin = headers.get(b"origin")
         if origin is None:
-            return headers.get(b"sec-fetch-site") == b"cross-site"
+            return headers.get(b"sec-fetch-site") in {b"cross-site", b"same-site"}
         return origin.rpartition(b"//")[2] != headers.get(b"host")
 
     def _form_for(self, accept: bytes) -> Form:
         form = self._forms.get(accept)
         if form is None:
             form = _preferred_form(accept) or self.service.http_format
-            if len(self._forms) < _MOST_REMEMBERED:
+            if len(self._forms) < _MOST_REMEMBERED and len(accept) <= _LONGEST_REMEMBERED:
                 self._forms[accept] = form
         return form
 
     # ---- everything but a call ------------------------------------------------------------------
 
     def _answer_without_call(
-        self, method: str, path: str, operation: Operation | None, headers: Headers
+        self, method: str, path: str, operation: Operation | None, headers: Headers, root: str
     ) -> Response:
         from kuniumi.wire import pages  # noqa: PLC0415 - a call by CGI never needs them
 
@@ -152,20 +166,25 @@ class Site:
             methods = (*methods, "POST")
         if not methods:
             return respond_fault(_nothing_at(path))
+        # A function's address can be read as well, to describe it. What `Allow` advertises is what
+        # the OpenAPI document has there: the call.
+        advertised = methods if operation is None else ("POST",)
         if method == "OPTIONS":
-            return self._options(methods, headers)
+            return self._options(advertised, headers)
         if page is None or method not in methods:
-            return _wrong_method(method, (*methods, "OPTIONS"))
-        found = self._pages.get(path)
+            return _wrong_method(method, (*advertised, "OPTIONS"))
+        found = self._pages.get((root, path))
         if found is None:
-            content_type, body = page(self.service, self.root_path)
-            found = self._pages[path] = Response(200, body, content_type)
+            content_type, body = page(self.service, root)
+            if len(self._pages) >= _MOST_REMEMBERED + len(self.service.registry):  # many roots
+                self._pages.clear()
+            found = self._pages[root, path] = Response(200, body, content_type)
         return found
 
     def _options(self, methods: tuple[str, ...], headers: Headers) -> Response:
         allow = ", ".join((*methods, "OPTIONS")).encode()
         extra: tuple[tuple[bytes, bytes], ...] = ((b"allow", allow),)
-        if b"access-control-request-method" in headers and self.cors_headers(headers):
+        if b"access-control-request-method" in headers and self._allows_origin(headers):
             extra += (
                 (b"access-control-allow-methods", allow),
                 (b"access-control-allow-headers", b"content-type, accept, authorization"),
@@ -174,14 +193,20 @@ class Site:
         return Response(204, b"", b"", extra)
 
 
+_EXTRA: dict[Kind, tuple[tuple[bytes, bytes], ...]] = {
+    Kind.OVERLOADED: ((b"retry-after", b"1"),),
+    Kind.TOO_SLOW: ((b"connection", b"close"),),  # the rest of the body may still come
+}
+
+
 def respond(envelope: Envelope, form: Form) -> Response:
     """Write an envelope as a response of the form that was asked for."""
     fault = envelope.fault
     if fault is None and form == "json":
         return Response(200, envelope.body)
     extra: tuple[tuple[bytes, bytes], ...] = ()
-    if fault is not None and fault.kind is Kind.OVERLOADED:
-        extra = ((b"retry-after", b"1"),)
+    if fault is not None:
+        extra = _EXTRA.get(fault.kind, ())
     status = http_status(fault)
     if form in {"json", "events"} or (fault is not None and not is_result(fault)):
         return Response(status, envelope.body, JSON, extra)
@@ -213,7 +238,8 @@ def overloaded() -> Fault:
 def _nothing_at(path: str) -> Fault:
     if path.startswith(_FUNCTIONS):
         return not_found(path[len(_FUNCTIONS) :])
-    return Fault(Kind.NOT_FOUND, f"Nothing at {path}: GET /functions lists what can be called")
+    shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
+    return Fault(Kind.NOT_FOUND, f"Nothing at {shown}: GET /functions lists what can be called")
 
 
 def _wrong_type(content_type: bytes | None) -> Fault:

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.codec import dumps
+from kuniumi.core.coerce import resolved
 from kuniumi.wire.pages import describe
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ code { font-size: .95em } .quiet { opacity: .65 }
 
 
 def render(service: Service, root_path: str) -> str:
-    """Write the page."""
+    """Write the page. Its links begin with `root_path`, which the outer app or the proxy chose."""
+    root_path = escape(root_path)
     about = service.registry.about
     functions = [describe(operation) for operation in service.registry]
     return f"""<!doctype html>
@@ -50,7 +52,7 @@ def render(service: Service, root_path: str) -> str:
 
 
 def _function(function: dict[str, Any], root_path: str) -> str:
-    path = root_path + function["path"]
+    path = root_path + escape(function["path"])
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind_of(schema))}</td>"
         f"<td>{escape(schema.get('description', ''))}</td></tr>"
@@ -58,12 +60,12 @@ def _function(function: dict[str, Any], root_path: str) -> str:
     )
     table = f"<table>{rows}</table>" if rows else '<p class="quiet">Takes no arguments.</p>'
     data = dumps(sample(function["inputSchema"])).decode().replace("'", "'\\''")
-    command = f"curl -X POST -H 'Content-Type: application/json' -d '{data}' $ORIGIN{path}"
+    command = escape(f"curl -X POST -H 'Content-Type: application/json' -d '{data}' $ORIGIN") + path
     return f"""<article id="{escape(function["name"])}">
-<h2>{escape(function["name"])} <span class="quiet">POST {escape(path)}</span></h2>
+<h2>{escape(function["name"])} <span class="quiet">POST {path}</span></h2>
 <p>{escape(function["description"]).replace(chr(10) * 2, "</p><p>")}</p>
 {table}
-<pre>{escape(command)}</pre>
+<pre>{command}</pre>
 </article>
 """
 
@@ -87,9 +89,13 @@ def kind_of(schema: dict[str, Any]) -> str:
 
 def sample(schema: dict[str, Any]) -> dict[str, Any]:
     """Make arguments that show what a call looks like."""
-    required = schema.get("required", ())
+    return _sample_object(schema, schema, frozenset())
+
+
+def _sample_object(schema: dict[str, Any], root: dict[str, Any], above: frozenset[str]) -> Any:
     properties = schema["properties"]
-    return {name: _sample_value(properties[name]) for name in required}
+    required = schema.get("required", ())
+    return {name: _sample_value(properties[name], root, above) for name in required}
 
 
 _SAMPLES: dict[str, Any] = {
@@ -104,7 +110,13 @@ _SAMPLES: dict[str, Any] = {
 _FORMATS = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00"}
 
 
-def _sample_value(schema: dict[str, Any]) -> Any:
+def _sample_value(schema: dict[str, Any], root: dict[str, Any], above: frozenset[str]) -> Any:
+    ref = schema.get("$ref", "")
+    if ref in above:
+        return None  # it is recursive, and shown once
+    if ref:
+        above |= {ref}
+        schema = {**resolved(schema, root), **schema}
     if "examples" in schema:
         return schema["examples"][0]
     for key in ("default", "const"):
@@ -114,9 +126,10 @@ def _sample_value(schema: dict[str, Any]) -> Any:
         return schema["enum"][0]
     arms = schema.get("anyOf") or schema.get("oneOf")
     if arms:
-        return _sample_value(arms[0])
+        new = [arm for arm in arms if arm.get("$ref") not in above]
+        return _sample_value((new or arms)[0], root, above)
     if schema.get("properties"):
-        return sample(schema)
+        return _sample_object(schema, root, above)
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
     return _SAMPLES.get(schema.get("type", ""))

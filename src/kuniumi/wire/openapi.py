@@ -34,7 +34,7 @@ def openapi(service: Service, root_path: str = "") -> Document:
     """Write the document."""
     operations = list(service.registry)
     groups = [input_group(op) for op in operations] + [output_group(op) for op in operations]
-    schemas, definitions = schemas_of(groups, _REF)
+    schemas, definitions = schemas_of(groups, _REF, for_openapi=True)
     inputs, outputs = schemas[: len(operations)], schemas[len(operations) :]
     paths: Document = {}
     for operation, parameters, results in zip(operations, inputs, outputs, strict=True):
@@ -91,21 +91,20 @@ def _example(arguments: Document) -> Document:
 
 
 def _success(service: Service, operation: Operation, envelope: Document) -> Document:
-    description = words_of(operation).returns or "Success"
-    if service.http_format == "tool-result":
-        return _json(description, _tool_result(envelope))
-    response = _json(description, envelope)
+    described = words_of(operation).returns or "Success"
+    schema = _tool_result(envelope) if service.http_format == "tool-result" else envelope
+    response = _json(described, schema)
     if operation.result.layout == "stream":
         response["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return response
 
 
 def _tool_result(envelope: Document) -> Document:
-    content = {"type": "array", "items": {"type": "object", "required": ["type"]}}
+    block = {"type": "object", "properties": {"type": {"type": "string"}}, "required": ["type"]}
     return {
         "type": "object",
         "properties": {
-            "content": content,
+            "content": {"type": "array", "items": block},
             "structuredContent": envelope,
             "isError": {"type": "boolean"},
         },
@@ -114,15 +113,27 @@ def _tool_result(envelope: Document) -> Document:
 
 
 def _failures(service: Service, operation: Operation) -> Document:
-    """Describe the failures that can happen here, and no others."""
-    kinds = list(_ALWAYS)
-    if service.limit(operation):
-        kinds.append(Kind.TIMED_OUT)
+    """Describe the failures that can happen here, and no others.
+
+    A tool result tells of a call's own failure with status 200: only a request that never became
+    a call has another status there.
+    """
+    statuses = {_status(kind): reason(_status(kind)) for kind in _ALWAYS}
+    if service.http_format == "json":
+        if service.limit(operation):
+            statuses[_status(Kind.TIMED_OUT)] = reason(_status(Kind.TIMED_OUT))
+        statuses.update(operation.wording.errors)
     if service.limit_concurrency:
-        kinds.append(Kind.OVERLOADED)
-    statuses = {status: reason(status) for status in (http_status(Fault(k, "")) for k in kinds)}
-    statuses.update(operation.wording.errors)
-    return {str(status): _json(statuses[status], ERROR_SCHEMA) for status in sorted(statuses)}
+        statuses.setdefault(_status(Kind.OVERLOADED), reason(_status(Kind.OVERLOADED)))
+    responses = {str(status): _json(statuses[status], ERROR_SCHEMA) for status in sorted(statuses)}
+    if service.limit_concurrency:
+        seconds = {"description": "Seconds to wait", "schema": {"type": "integer"}}
+        responses[str(_status(Kind.OVERLOADED))]["headers"] = {"Retry-After": seconds}
+    return responses
+
+
+def _status(kind: Kind) -> int:
+    return http_status(Fault(kind, ""))
 
 
 def _json(description: str, schema: Document) -> Document:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PLAIN = re.compile(r"[A-Za-z_/$][A-Za-z0-9_/$.-]*(?: [A-Za-z0-9_/$().-]+)*\Z")
+_LONGEST_KEY = 1000  # YAML looks for the colon that far and no further
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 
 
@@ -25,7 +26,11 @@ def to_yaml(data: Any) -> str:
 def _block(data: Any, indent: str) -> Iterator[str]:
     if isinstance(data, dict) and data:
         for key, value in data.items():
-            yield from _entry(f"{indent}{_scalar(key)}:", value, f"{indent}  ")
+            head = f"{indent}{_scalar(key)}"
+            if len(head) > _LONGEST_KEY:
+                yield f"{indent}? {_scalar(key)}"
+                head = indent
+            yield from _entry(f"{head}:", value, f"{indent}  ")
     elif isinstance(data, list) and data:
         for item in data:
             first, *rest = _block(item, f"{indent}  ")
@@ -47,6 +52,10 @@ def _scalar(value: Any) -> str:
     if isinstance(value, str) and _PLAIN.match(value) and value.lower() not in _WORDS:
         return value
     text = dumps(value).decode()
+    if isinstance(value, float) and "e" in text:  # 1e-7 is text to YAML 1.1, 1.0e-7 a number
+        mantissa, _, exponent = text.partition("e")
+        sign = "" if exponent[0] in "+-" else "+"
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{sign}{exponent}"
     # JSON allows these raw in a string; YAML does not.
     return re.sub(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", _escape, text)
 

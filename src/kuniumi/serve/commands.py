@@ -1,0 +1,276 @@
+"""The commands that have options: serve, list, describe, openapi and the rest.
+
+In: a service and words. Out: an exit code. Each command loads what it alone needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kuniumi.core.codec import dumps
+from kuniumi.core.fault import not_found
+from kuniumi.core.invoke import refuse
+from kuniumi.serve.about import based_on
+from kuniumi.serve.cli import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kuniumi.core.service import Service
+
+LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
+SHELLS = ("bash", "zsh", "fish")
+
+
+def run_command(service: Service, words: Sequence[str], program: str, reference: str) -> int:
+    """Run one command; without any, show what there is, and fail: nothing was done."""
+    parser, names = make_parser(service, program)
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    if not words[0].startswith("-") and words[0] not in names:
+        return _explain_unknown(service, words[0], names, parser)
+    try:
+        options = parser.parse_args(words)
+    except SystemExit as stop:  # it has printed its help, or a mistake
+        return int(stop.code or 0)
+    options.reference = reference
+    options.program = program
+    handler: Callable[[Service, argparse.Namespace], int] = options.handler
+    return handler(service, options)
+
+
+def make_parser(
+    service: Service, program: str
+) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Make the parser of an app's commands, and give those by name."""
+    about = service.registry.about
+    title = f"{about.name} v{about.version} ({based_on()})"
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=f"{title}\n\n{about.description}".strip(),
+        epilog="--env KEY=VALUE gives the functions a variable (ctx.env); it may stand anywhere.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=title)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    names: dict[str, argparse.ArgumentParser] = {}
+
+    def command(name: str, handler: Any, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            allow_abbrev=False,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        sub.set_defaults(handler=handler)
+        names[name] = sub
+        return sub
+
+    _add_serve_options(command("serve", _serve, "serve the functions over HTTP"))
+    _add_cgi_options(command("cgi", _cgi, "answer one CGI request from the environment and stdin"))
+    command("call", _call, "call one function: call NAME --x 7, or call NAME '{\"x\": 7}'")
+    listing = command("list", _list, "list the functions")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    describing = command("describe", _describe, "describe one function")
+    describing.add_argument("name", help="its name or operation id")
+    describing.add_argument("--json", action="store_true", help="as JSON")
+    document = command("openapi", _openapi, "print the OpenAPI document")
+    document.add_argument("--yaml", action="store_true", help="as YAML")
+    document.add_argument("--json", action="store_true", help="as JSON (it is, unless --yaml)")
+    completion = command("completion", _completion, "print a completion script for your shell")
+    completion.add_argument("shell", choices=SHELLS, help="your shell")
+    return parser, names
+
+
+def _add_serve_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on")
+    add("--port", type=_port, default=8080, help="port to listen on")
+    add("--workers", type=_positive, default=1, help="processes that answer")
+    add("--reload", action="store_true", help="start anew when a file changes")
+    add("--log-level", choices=LOG_LEVELS, default="warning", help="what to log, on stderr")
+    add("--max-body", type=_size, default="4M", help="largest body that is read, like 512K or 4M")
+    add("--limit-concurrency", type=_count, help="calls at once in a process; more get 503")
+    add("--timeout", type=_seconds, help="seconds a call may take, if its function sets none")
+    add("--body-timeout", type=_seconds, default=30.0, help="seconds a body may take to arrive")
+    add("--header-timeout", type=_seconds, default=30.0, help="seconds headers may take to arrive")
+    add("--drain-timeout", type=_positive, default=30, help="seconds to finish calls on SIGTERM")
+    add("--root-path", default="", help="path under which a proxy serves this app")
+    add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call")
+
+
+def _add_cgi_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--max-body", type=_size, default="4M", help="largest body that is read, like 512K or 4M")
+    add("--body-timeout", type=_seconds, default=30.0, help="seconds a body may take to arrive")
+    add("--timeout", type=_seconds, help="seconds a call may take, if its function sets none")
+
+
+# ---- the commands ----------------------------------------------------------------------------------
+
+
+def _serve(service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.serve.console import greeting  # noqa: PLC0415 - one command a process
+    from kuniumi.serve.server import Settings, main_file, serve  # noqa: PLC0415
+
+    settings = Settings(
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        reload=options.reload,
+        log_level=options.log_level,
+        max_body=options.max_body,
+        body_timeout=options.body_timeout,
+        header_timeout=options.header_timeout,
+        drain_timeout=options.drain_timeout,
+        limit_concurrency=options.limit_concurrency,
+        timeout=options.timeout,
+        root_path=options.root_path,
+        cors=tuple(options.cors),
+    )
+
+    def greeted(port: int) -> str:
+        return greeting(service, settings.host, port, settings.root_path)
+
+    serve(service, options.reference or main_file(), settings, greeted)
+    return 0
+
+
+def _cgi(service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.serve import cgi  # noqa: PLC0415 - one command a process
+
+    if options.timeout is not None:
+        service.timeout = options.timeout or None
+    cgi.run(service, max_body=options.max_body, body_timeout=options.body_timeout)
+    return 0
+
+
+def _call(service: Service, _options: argparse.Namespace) -> int:
+    from kuniumi.serve.console import explain_call  # noqa: PLC0415 - one command a process
+
+    explain_call(service)  # a real call never comes here: `serve.cli` makes it
+    return 0
+
+
+def _list(service: Service, options: argparse.Namespace) -> int:
+    if options.json:
+        from kuniumi.wire.pages import list_functions  # noqa: PLC0415 - one command a process
+
+        _print(dumps(list_functions(service)))
+    else:
+        from kuniumi.serve.console import show_list  # noqa: PLC0415
+
+        show_list(service)
+    return 0
+
+
+def _describe(service: Service, options: argparse.Namespace) -> int:
+    operation = service.registry.find(options.name)
+    if operation is None:
+        return finish(refuse(not_found(options.name)))
+    if options.json:
+        from kuniumi.wire.pages import describe  # noqa: PLC0415 - one command a process
+
+        _print(dumps(describe(operation)))
+    else:
+        from kuniumi.serve.console import show_function  # noqa: PLC0415
+
+        show_function(operation)
+    return 0
+
+
+def _openapi(service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.wire.openapi import openapi  # noqa: PLC0415 - one command a process
+    from kuniumi.wire.yaml import to_yaml  # noqa: PLC0415
+
+    document = openapi(service)
+    _print(to_yaml(document).rstrip("\n").encode() if options.yaml else dumps(document))
+    return 0
+
+
+def _completion(_service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.serve.completion import script  # noqa: PLC0415 - one command a process
+
+    program = "kuniumi" if options.reference else options.program
+    _print(script(options.shell, program).rstrip("\n").encode())
+    return 0
+
+
+def _explain_unknown(
+    service: Service, word: str, names: dict[str, Any], parser: argparse.ArgumentParser
+) -> int:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    near = next(iter(get_close_matches(word, names, n=1)), "")
+    if service.registry.find(word) is not None:
+        near = f"call {word}"
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
+    sys.stderr.write(f"{parser.prog}: {word!r} is no command: {hint}\n")
+    return 2
+
+
+def _print(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+# ---- reading options -------------------------------------------------------------------------------
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        msg = f"{text!r} is not a whole number"
+        raise argparse.ArgumentTypeError(msg) from None
+
+
+def _port(text: str) -> int:
+    port = _number(text)
+    if not 0 <= port <= 65_535:
+        msg = f"{text} is no port: it lies between 0 and 65535"
+        raise argparse.ArgumentTypeError(msg)
+    return port
+
+
+def _positive(text: str) -> int:
+    number = _number(text)
+    if number < 1:
+        msg = f"{text} is not a positive number"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _count(text: str) -> int:
+    number = _number(text)
+    if number < 0:
+        msg = f"{text} is negative; 0 stands for no limit"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        msg = f"{text!r} is no number of seconds"
+        raise argparse.ArgumentTypeError(msg)
+    return seconds
+
+
+def _size(text: str) -> int:
+    units = {"K": 1024, "M": 1024**2, "G": 1024**3}
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in units else (text, "")
+    size = _number(number) * units.get(unit, 1)
+    if size < 1:
+        msg = f"{text} is no size: write it like 512K or 4M"
+        raise argparse.ArgumentTypeError(msg)
+    return size

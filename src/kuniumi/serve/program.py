@@ -1,0 +1,110 @@
+"""The `kuniumi` program: any command, for the app in any file.
+
+    kuniumi COMMAND FILE.py[:APP] …        kuniumi COMMAND package.module[:APP] …
+
+In: words. Out: an exit code. What the command then does is the app's own command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from kuniumi.errors import UsageError
+from kuniumi.wire import argv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COMMANDS = ("serve", "call", "list", "describe", "openapi", "cgi", "completion")
+_USAGE = """\
+Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
+
+  kuniumi serve app.py --port 8080            kuniumi call app.py Add --x 7 --y 3
+  kuniumi list app.py                         kuniumi describe app.py Add
+  kuniumi openapi app.py                      kuniumi completion bash
+
+COMMAND is one of {commands}. `kuniumi COMMAND FILE.py --help` tells more.
+FILE.py may also be the name of a module. APP is the variable that holds the
+app; it is needed where a file has several.
+"""
+
+
+def run_program(words: Sequence[str]) -> int:
+    """Run one command for the app that the words name."""
+    flags, rest = argv.take_globals(words, leading=True)
+    if "GATEWAY_INTERFACE" in os.environ:
+        rest = _of_web_server(rest)
+    done = _without_app(rest)
+    if done is not None:
+        return done
+    command, *others = rest
+    more, others = argv.take_globals(others, leading=True)
+    reference, others = _take_reference(command, others)
+    from kuniumi.serve.cli import run  # noqa: PLC0415 - not for a mistake
+    from kuniumi.serve.loading import load  # noqa: PLC0415
+
+    variables = [word for flag in flags["--env"] + more["--env"] for word in ("--env", flag)]
+    return run(
+        load(reference),
+        [*variables, command, *others],
+        program=f"kuniumi {reference}",
+        reference=reference,
+    )
+
+
+def _of_web_server(words: list[str]) -> list[str]:
+    """Leave only what the script's first line says, `#!/…/kuniumi cgi`, and the script's name.
+
+    What follows comes from a visitor (RFC 3875 §4.4).
+    """
+    if words[:1] != ["cgi"]:
+        msg = "a web server may only start `kuniumi cgi FILE.py`"
+        raise UsageError(msg)
+    return words[:2]
+
+
+def _without_app(words: list[str]) -> int | None:
+    """Do what needs no app, and explain what is no command; None for all else."""
+    from kuniumi.serve.about import based_on  # noqa: PLC0415 - most commands name an app
+
+    if not words or words[0] in {"--help", "-h", "help"}:
+        said = _USAGE.format(based_on=based_on(), commands=", ".join(_COMMANDS))
+        (sys.stdout if words else sys.stderr).write(said)
+        return 0 if words else 2
+    if words[0] == "--version":
+        sys.stdout.write(based_on().removeprefix("based on ") + "\n")
+        return 0
+    if words[0] == "__complete":
+        from kuniumi.serve.completion import complete_program  # noqa: PLC0415 - few press Tab
+
+        return complete_program(_COMMANDS, words[1:])
+    if words[0] == "completion" and len(words) == 2 and not _is_reference(words[1]):
+        from kuniumi.serve.completion import script  # noqa: PLC0415
+
+        sys.stdout.write(script(words[1], "kuniumi"))
+        return 0
+    if words[0] not in _COMMANDS:
+        if _is_reference(words[0]):
+            msg = f"what shall be done with {words[0]}? For example: kuniumi list {words[0]}"
+        else:
+            msg = f"{words[0]!r} is no command: there are {', '.join(_COMMANDS)}"
+        raise UsageError(msg)
+    return None
+
+
+def _take_reference(command: str, words: list[str]) -> tuple[str, list[str]]:
+    """Give the file or module, which comes after the command or after some of its options."""
+    if words and not words[0].startswith("-"):
+        return words[0], words[1:]
+    for index, word in enumerate(words):
+        if _is_reference(word):
+            return word, words[:index] + words[index + 1 :]
+    msg = f"kuniumi {command}: which file? Write it like: kuniumi {command} app.py"
+    raise UsageError(msg)
+
+
+def _is_reference(word: str) -> bool:
+    place, colon, name = word.rpartition(":")
+    return word.endswith(".py") or bool(colon and place.endswith(".py") and name.isidentifier())

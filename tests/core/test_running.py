@@ -1,0 +1,250 @@
+"""Running functions: time limits, what is left behind, and what must not leak between calls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from kuniumi import App, Context
+from kuniumi.execute import loop
+from kuniumi.execute.threads import Pool
+from kuniumi.testing import SURFACES, connect
+
+LIMIT = 0.05
+PATIENCE = 20
+
+
+async def SleepLater() -> None:
+    await asyncio.sleep(PATIENCE)
+
+
+def Sleep() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def Spin() -> None:
+    while True:
+        pass
+
+
+async def Swallow() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            await asyncio.sleep(PATIENCE)
+        except asyncio.CancelledError:
+            continue
+
+
+def Endless() -> Iterator[int]:
+    while True:
+        yield 1
+
+
+async def EndlessLater() -> AsyncIterator[int]:
+    while True:
+        await asyncio.sleep(0)
+        yield 1
+
+
+def CatchAll() -> None:
+    while True:
+        try:
+            while True:
+                pass
+        except Exception:  # noqa: BLE001, S112 - that is the case
+            continue
+
+
+OVERLONG: list[Callable[..., Any]] = [
+    SleepLater,
+    Sleep,
+    Spin,
+    Swallow,
+    Endless,
+    EndlessLater,
+    CatchAll,
+]
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancelled coroutine gets a second to clean up: these use all of it."""
+    monkeypatch.setattr(loop, "GRACE", 0.05)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("function", OVERLONG, ids=lambda function: function.__name__)
+def test_a_call_that_takes_too_long_is_answered_in_time(
+    function: Callable[..., Any], surface: str
+) -> None:
+    app = App()
+    app.register(function, timeout=LIMIT)
+    app.register(lambda: 1, name="One")
+    with connect(app, surface) as door:
+        started = time.monotonic()
+        reply = door.call(function.__name__)
+        assert time.monotonic() - started < PATIENCE / 4
+        assert reply.envelope == {"error": "Timed out after 0.05 seconds"}
+        assert reply.status == (124 if surface == "shell" else 504)
+        assert door.call("One").envelope == {"result": 1}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_the_app_may_set_the_limit_for_all(surface: str) -> None:
+    app = App(timeout=LIMIT)
+    app.register(SleepLater)
+    app.register(Sleep)
+    with connect(app, surface) as door:
+        for name in ("SleepLater", "Sleep"):
+            assert door.call(name).envelope == {"error": "Timed out after 0.05 seconds"}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("limit", [None, 60])
+def test_a_call_within_its_limit_is_not_disturbed(surface: str, limit: float | None) -> None:
+    async def Wait() -> int:
+        await asyncio.sleep(0.001)
+        return 1
+
+    app = App(timeout=limit)
+    app.register(lambda: 1, name="One")
+    app.register(Wait)
+    with connect(app, surface) as door:
+        assert {door.call("One").body for _ in range(10)} == {b'{"result":1}'}
+        assert {door.call("Wait").body for _ in range(10)} == {b'{"result":1}'}
+
+
+def test_forty_endless_loops_leave_the_pool_answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "pool", Pool(4))
+    app = App()
+    app.register(Spin, timeout=0.01)
+    app.register(lambda: 1, name="One")
+    with connect(app, "http") as door:
+        for _ in range(40):
+            assert door.call("Spin").status == 504
+        assert {door.call("One").body for _ in range(10)} == {b'{"result":1}'}
+        assert_threads_end("kuniumi-call", 4)
+
+
+def test_forty_endless_loops_at_once_leave_the_pool_answering(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "pool", Pool(8))
+    app = App()
+    app.register(Spin, timeout=0.05)
+    app.register(lambda: 1, name="One")
+    with connect(app, "http") as door, ThreadPoolExecutor(40) as callers:
+        door.call("One")  # its loop is made on the first call
+        replies = list(callers.map(lambda _: door.call("Spin"), range(40)))
+        assert {reply.status for reply in replies} == {504}
+        assert door.call("One").envelope == {"result": 1}
+
+
+def assert_threads_end(name: str, most: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while sum(thread.name == name for thread in threading.enumerate()) > most + 32:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_a_function_is_told_through_its_context_that_its_time_is_up(surface: str) -> None:
+    told = threading.Event()
+
+    def Poll(ctx: Context) -> None:
+        while not ctx.cancelled:
+            time.sleep(0.001)
+        told.set()
+
+    async def PollLater(ctx: Context) -> None:
+        try:
+            await asyncio.sleep(PATIENCE)
+        finally:
+            assert ctx.cancelled
+            told.set()
+
+    app = App(timeout=LIMIT)
+    app.register(Poll)
+    app.register(PollLater)
+    with connect(app, surface) as door:
+        assert "Timed out" in door.call("PollLater").envelope["error"]
+        assert told.wait(PATIENCE)
+        told.clear()
+        assert "Timed out" in door.call("Poll").envelope["error"]
+
+
+# ---- leaks ---------------------------------------------------------------------------------------
+
+_mark: contextvars.ContextVar[int] = contextvars.ContextVar("mark", default=0)
+
+
+def Mark(x: int) -> int:
+    before = _mark.get()
+    _mark.set(x)
+    return before
+
+
+async def MarkLater(x: int) -> int:
+    before = _mark.get()
+    _mark.set(x)
+    await asyncio.sleep(0)
+    assert _mark.get() == x
+    return before
+
+
+async def MarkAtOnce(x: int) -> int:
+    before = _mark.get()
+    _mark.set(x)
+    return before
+
+
+def MarkEach(x: int) -> Iterator[int]:
+    yield _mark.get()
+    _mark.set(x)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize(
+    ("function", "inline"),
+    [(Mark, False), (Mark, True), (MarkLater, False), (MarkAtOnce, False), (MarkEach, False)],
+)
+def test_context_variables_do_not_leak_into_the_next_call(
+    function: Callable[..., Any], surface: str, *, inline: bool
+) -> None:
+    app = App()
+    app.register(function, inline=inline)
+    with connect(app, surface) as door:
+        for x in range(1, 4):
+            assert door.call(function.__name__, x=x).envelope["result"] in (0, [0])
+    assert _mark.get() == 0
+
+
+def test_a_thousand_concurrent_calls_keep_their_own_arguments_and_context() -> None:
+    async def Echo(x: int, ctx: Context) -> list[Any]:
+        _mark.set(x)
+        await asyncio.sleep(0)
+        return [x, _mark.get(), ctx.cancelled]
+
+    def EchoInThread(x: int, ctx: Context) -> list[Any]:
+        _mark.set(x)
+        time.sleep(0)
+        return [x, _mark.get(), ctx.cancelled]
+
+    app = App()
+    app.register(Echo)
+    app.register(EchoInThread)
+    with connect(app, "http") as door, ThreadPoolExecutor(32) as callers:
+        door.call("Echo", x=0)
+        for name in ("Echo", "EchoInThread"):
+            replies = callers.map(lambda x, name=name: door.call(name, x=x).envelope, range(500))
+            assert list(replies) == [{"result": [x, x, False]} for x in range(500)]
