@@ -100,6 +100,10 @@ COERCED: list[tuple[Any, str, str]] = [
     (Instant, '" 2026-01-31T12:00:00Z "', '"2026-01-31T12:00:00Z"'),
     (Instant, '"2026-01-31 12:00+01:00"', '"2026-01-31T12:00:00+01:00"'),
     (UUID, '" 6ba7b810-9dad-11d1-80b4-00c04fd430c8"', '"6ba7b810-9dad-11d1-80b4-00c04fd430c8"'),
+    (datetime | int, '"5"', "5"),
+    (datetime | None, '"null"', "null"),
+    (date | list[int], '"[1]"', "[1]"),
+    (UUID | bool, '"true"', "true"),
     # JSON in text
     (list[int], '"[1, \\"2\\"]"', "[1,2]"),
     (list[int] | int, '"[1]"', "[1]"),
@@ -183,6 +187,7 @@ NEVER: list[tuple[Any, str]] = [
     (timedelta, "5"),
     (time, '"noon"'),
     (bool | None, "1"),
+    (datetime | int, '"soon"'),
     (list[int], '"[1"'),
     (list[int], '"1"'),
     (list[int], '{"a":1}'),

@@ -246,7 +246,7 @@ def _interrupt(name: str, times: int = 1) -> tuple[str, str, int, float]:
 def test_ctrl_c_ends_a_call_at_once_and_without_a_traceback(name: str) -> None:
     out, err, code, seconds = _interrupt(name)
     assert (out, err, code) == ("", '{"error":"Interrupted"}\n', 130)
-    assert seconds < 2
+    assert seconds < 8
 
 
 def test_a_function_may_answer_ctrl_c_with_what_it_has() -> None:
@@ -257,7 +257,7 @@ def test_a_function_may_answer_ctrl_c_with_what_it_has() -> None:
 def test_ctrl_c_twice_ends_whatever_does_not_listen() -> None:
     _, _, code, seconds = _interrupt("Stubborn", times=2)
     assert code == 130
-    assert seconds < 2
+    assert seconds < 8
 
 
 def test_a_stream_that_was_never_opened_harms_nobody() -> None:

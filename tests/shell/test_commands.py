@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -113,6 +114,12 @@ def test_help_for_a_call_is_made_from_the_same_descriptions(shell: Shell) -> Non
     assert "default 3" in defaults
 
 
+def test_the_example_in_a_functions_help_can_be_called(shell: Shell) -> None:
+    for name in ("Add", "Midpoint", "Countdown", "SlowSum"):
+        example = shell("describe", name).out.splitlines()[-1]
+        assert shell(*shlex.split(example)).answer["result"] is not None
+
+
 def test_help_for_call_itself_lists_the_functions(shell: Shell) -> None:
     ended = shell("call", "--help")
     assert ended.code == 0
@@ -151,7 +158,7 @@ def test_progress_is_shown_on_stderr_on_a_terminal_only(shell: Shell, terminal: 
     words = ("call", "SlowSum", '{"numbers":[1,2,3],"delay":0.1}')
     seen = terminal(*words, pipe_out=True)
     assert seen.out == '{"result":6}\n'
-    assert "added 2" in seen.screen
+    assert "added 3" in seen.screen
     assert seen.code == 0
     ended = shell(*words)
     assert (ended.out, ended.err) == ('{"result":6}\n', "")

@@ -11,10 +11,11 @@ never changed, not even inside of something that has to be.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from msgspec import Raw, Struct
@@ -25,6 +26,14 @@ EXACT, MATHEMATICAL, LOOSE = range(3)
 """How freely a value is read."""
 
 _NUMBER = re.compile(r"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?\Z")
+_FORMS: dict[str, type] = {
+    "date-time": datetime,
+    "date": date,
+    "time": time,
+    "duration": timedelta,
+    "uuid": UUID,
+    "decimal": Decimal,
+}
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _KINDS = {
     str: "string",
@@ -118,9 +127,9 @@ class _Fitter:
             inside = None
             for arm in arms:
                 fitted, misfit = self.fit(reading, arm, path, how, depth + 1)
-                if misfit is None:
+                if misfit is None and _has_its_form(fitted, arm):
                     return fitted, None
-                if misfit.path != path:
+                if misfit is not None and misfit.path != path:
                     inside = inside or misfit  # it fits on the outside: this arm was meant
         misfit = _wrong_tag(value, arms, path) or inside
         if misfit is None:
@@ -229,9 +238,7 @@ def _formatted(text: str, schema: Schema, otherwise: str) -> str:
         return otherwise
     if schema.get("format") != "date-time":
         return text
-    try:
-        msgspec.convert(text, datetime)
-    except msgspec.ValidationError:
+    if not _has_its_form(text, schema):
         try:
             return datetime.fromisoformat(text).isoformat()
         except ValueError:
@@ -345,6 +352,18 @@ def _wrong_tag(value: Any, arms: list[Schema], path: str) -> Misfit | None:
         if not any(_same(choice, found) for choice in choices):
             return Misfit(f"{path}.{name}", expectation({"enum": choices}), found, choices)
     return None
+
+
+def _has_its_form(value: Any, schema: Schema) -> bool:
+    """Whether text is the date, say, that it should be: else another arm may be meant."""
+    form = _FORMS.get(schema.get("format", ""))
+    if form is None or not isinstance(value, str):
+        return True
+    try:
+        msgspec.convert(value, form)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _takes_any_text(schema: Schema) -> bool:

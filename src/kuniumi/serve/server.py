@@ -260,7 +260,7 @@ def _reloading(settings: Settings, reference: str) -> dict[str, Any]:
     if not settings.reload:
         return {}
     if find_spec("watchfiles") is None:
-        msg = "--reload needs watchfiles: pip install watchfiles"
+        msg = "--reload needs watchfiles: pip install kuniumi[reload]"
         raise UsageError(msg)
     from watchfiles import PythonFilter  # noqa: PLC0415 - only reloading needs it
 

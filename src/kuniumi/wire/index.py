@@ -92,7 +92,9 @@ def sample(schema: dict[str, Any]) -> dict[str, Any]:
     return _sample_object(schema, schema, frozenset())
 
 
-def _sample_object(schema: dict[str, Any], root: dict[str, Any], above: frozenset[str]) -> Any:
+def _sample_object(
+    schema: dict[str, Any], root: dict[str, Any], above: frozenset[str]
+) -> dict[str, Any]:
     properties = schema["properties"]
     required = schema.get("required", ())
     return {name: _sample_value(properties[name], root, above) for name in required}

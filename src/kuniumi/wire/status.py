@@ -89,4 +89,4 @@ def is_result(fault: Fault) -> bool:
 
 def reason(status: int) -> str:
     """Give the words that stand after a status."""
-    return REASONS.get(status, "Client Error" if status < 500 else "Server Error")  # noqa: PLR2004
+    return REASONS.get(status, "Client Error" if status < 500 else "Server Error")
