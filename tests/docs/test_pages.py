@@ -92,7 +92,7 @@ class Folder:
         while time.monotonic() < deadline:
             assert server.poll() is None, f"{command} ended"
             try:
-                with urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):  # noqa: S310
+                with urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
                     return
             except (URLError, OSError):
                 time.sleep(0.02)

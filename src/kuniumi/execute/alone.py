@@ -57,9 +57,12 @@ def _run_plain(ready: Ready, call: Call, limit: float | None) -> Outcome:
 def _run_coroutine(ready: Ready, call: Call, limit: float | None) -> Outcome:
     import asyncio  # noqa: PLC0415 - a plain function's cold start must not pay for it
 
-    from kuniumi.execute.loop import perform  # noqa: PLC0415
+    from kuniumi.execute.loop import outcome_of, perform  # noqa: PLC0415
 
-    return asyncio.run(perform(ready, call, limit))
+    async def run() -> Outcome:
+        return await outcome_of(perform(ready, call, limit))
+
+    return asyncio.run(run())
 
 
 class _Alarm(BaseException):

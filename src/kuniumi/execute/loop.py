@@ -44,31 +44,33 @@ async def answer(
     ready = prepare(operation, call)
     if type(ready) is not Ready:
         return report(operation, refuse(ready))  # type: ignore[arg-type]
-    outcome = await perform(ready, call, limit, gone)
+    outcome = perform(ready, call, limit, gone)
+    if type(outcome) is not Outcome:
+        outcome = await outcome  # type: ignore[misc]
     envelope = settle(operation, outcome)
     return envelope if envelope.fault is None else report(operation, envelope)
 
 
-async def perform(
+def perform(
     ready: Ready, call: Call, limit: float | None, gone: Watch | None = None
-) -> Outcome:
-    """Run a prepared call wherever its function belongs."""
+) -> Outcome | Awaitable[Outcome]:
+    """Run a prepared call wherever its function belongs. What ends at once is an outcome already."""
     operation = ready.operation
     if operation.is_async:
         if operation.result.layout == "stream":
-            return await run_coroutine(lambda: _collect(ready.start()), call, limit, gone)
-        return await run_coroutine(ready.start, call, limit, gone)
+            return run_coroutine(lambda: _collect(ready.start()), call, limit, gone)
+        return run_coroutine(ready.start, call, limit, gone)
     if operation.policy.inline:
         return inline.run(ready)
     if operation.result.layout == "stream":
         halt = threading.Event()
-        return await run_in_thread(partial(inline.run, ready, halt), call, limit, gone, halt)
-    return await run_in_thread(partial(inline.run, ready), call, limit, gone)
+        return run_in_thread(partial(inline.run, ready, halt), call, limit, gone, halt)
+    return run_in_thread(partial(inline.run, ready), call, limit, gone)
 
 
-async def run_coroutine(
+def run_coroutine(
     start: Callable[[], Any], call: Call, limit: float | None, gone: Watch | None
-) -> Outcome:
+) -> Outcome | Awaitable[Outcome]:
     """Run a coroutine in the current task, for its first step without any ado."""
     coroutine = None
     try:
@@ -80,7 +82,12 @@ async def run_coroutine(
         return Outcome(error=end) if coroutine is None else Outcome(end.value)
     except BaseException as error:  # noqa: BLE001 - whatever it raises is this call's alone
         return Outcome(error=error)
-    return await _lead(coroutine, awaited, call, limit, gone)
+    return _lead(coroutine, awaited, call, limit, gone)
+
+
+async def outcome_of(running: Outcome | Awaitable[Outcome]) -> Outcome:
+    """Wait for an outcome that may be there already."""
+    return running if isinstance(running, Outcome) else await running
 
 
 async def _collect(items: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from kuniumi.core.call import Envelope, Outcome
 from kuniumi.core.invoke import settle
 from kuniumi.core.result import join_items
 from kuniumi.execute.inline import close
-from kuniumi.execute.loop import aclose, perform, run_coroutine, run_in_thread
+from kuniumi.execute.loop import aclose, outcome_of, perform, run_coroutine, run_in_thread
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ async def answer_in_parts(
     operation = ready.operation
     encode_item = operation.result.encode_item
     if encode_item is None:
-        return report(operation, settle(operation, await perform(ready, call, limit, gone)))
+        outcome = await outcome_of(perform(ready, call, limit, gone))
+        return report(operation, settle(operation, outcome))
     forwarder = _Forwarder(encode_item, offer)
     if operation.is_async:
-        outcome = await run_coroutine(lambda: forwarder.forward(ready.start()), call, limit, gone)
+        forwarding = run_coroutine(lambda: forwarder.forward(ready.start()), call, limit, gone)
+        outcome = await outcome_of(forwarding)
     else:
         work = partial(forwarder.run, ready)
         outcome = await run_in_thread(work, call, limit, gone, forwarder.halt)
