@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 for line in sys.stdin:
     task = json.loads(line)
