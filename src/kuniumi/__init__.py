@@ -10,27 +10,70 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kuniumi.app import App
+    from kuniumi.core.content import (
+        Annotations,
+        Audio,
+        Contents,
+        EmbeddedResource,
+        Icon,
+        Image,
+        ResourceLink,
+        Text,
+        ToolResult,
+    )
     from kuniumi.core.context import Context
-    from kuniumi.errors import DefinitionError, FunctionError, KuniumiError, UsageError
+    from kuniumi.core.questions import Message
+    from kuniumi.errors import (
+        CannotAskError,
+        DeclinedError,
+        DefinitionError,
+        FunctionError,
+        KuniumiError,
+        UsageError,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Annotations",
     "App",
+    "Audio",
+    "CannotAskError",
+    "Contents",
     "Context",
+    "DeclinedError",
     "DefinitionError",
+    "EmbeddedResource",
     "FunctionError",
+    "Icon",
+    "Image",
     "KuniumiError",
+    "Message",
+    "ResourceLink",
+    "Text",
+    "ToolResult",
     "UsageError",
     "__version__",
 ]
 
 _HOMES = {
+    "Annotations": "kuniumi.core.content",
     "App": "kuniumi.app",
+    "Audio": "kuniumi.core.content",
+    "CannotAskError": "kuniumi.errors",
+    "Contents": "kuniumi.core.content",
     "Context": "kuniumi.core.context",
+    "DeclinedError": "kuniumi.errors",
     "DefinitionError": "kuniumi.errors",
+    "EmbeddedResource": "kuniumi.core.content",
     "FunctionError": "kuniumi.errors",
+    "Icon": "kuniumi.core.content",
+    "Image": "kuniumi.core.content",
     "KuniumiError": "kuniumi.errors",
+    "Message": "kuniumi.core.questions",
+    "ResourceLink": "kuniumi.core.content",
+    "Text": "kuniumi.core.content",
+    "ToolResult": "kuniumi.core.content",
     "UsageError": "kuniumi.errors",
 }
 

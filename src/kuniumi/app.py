@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, overload
 
-from kuniumi.core.operation import Operation, Policy, Wording, define
-from kuniumi.core.registry import About, Registry
+from kuniumi.core.operation import Hints, Operation, Policy, Wording, define
+from kuniumi.core.registry import About, Change, Registry
 from kuniumi.core.service import Service
 from kuniumi.env.environment import Environment
 
@@ -13,10 +13,62 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kuniumi.core.call import Envelope
+    from kuniumi.core.content import Annotations, Icon
+    from kuniumi.core.offers import Completions
     from kuniumi.serve.asgi import AsgiApp
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 EnvelopeStyle = Literal["wrapped", "bare"]
+
+
+class Options(TypedDict, total=False):
+    """The options of `@app.function` and `app.register`."""
+
+    params: Mapping[str, str]
+    returns: str
+    name: str
+    operation_id: str
+    path: str
+    title: str
+    tags: Sequence[str]
+    icons: Sequence[Icon]
+    meta: Mapping[str, Any]
+    headers: Mapping[str, str]
+    input_schema: Mapping[str, Any]
+    errors: Mapping[int, str]
+    deprecated: bool
+    timeout: float | None
+    inline: bool
+    envelope: EnvelopeStyle | None
+    strict: bool | None
+    mask_errors: bool | None
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+class PromptOptions(TypedDict, total=False):
+    """The options of `@app.prompt`."""
+
+    name: str
+    title: str
+    description: str
+    params: Mapping[str, str]
+    icons: Sequence[Icon]
+    meta: Mapping[str, Any]
+    timeout: float | None
+    complete: Completions
+
+
+class ResourceOptions(PromptOptions, total=False):
+    """The options of `@app.resource`."""
+
+    mime_type: str
+    size: int
+    annotations: Annotations
+    ttl: float
+    private: bool
 
 
 class App:
@@ -38,6 +90,10 @@ class App:
         http_format: Literal["json", "tool-result"] = "json",
         limit_concurrency: int = 0,
         env: Mapping[str, str] | None = None,
+        title: str = "",
+        instructions: str = "",
+        website: str = "",
+        icons: Sequence[Icon] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -45,7 +101,17 @@ class App:
         self._policy = Policy(envelope=envelope, strict=strict, mask_errors=mask_errors)
         self._asgi: AsgiApp | None = None
         self.service = Service(
-            Registry(About(name, version, description)),
+            Registry(
+                About(
+                    name,
+                    version,
+                    description,
+                    title=title,
+                    instructions=instructions,
+                    website=website,
+                    icons=tuple(icons),
+                )
+            ),
             Environment(env),
             timeout=timeout,
             http_format=http_format,
@@ -59,22 +125,7 @@ class App:
 
     @overload
     def function(
-        self,
-        *,
-        description: str = "",
-        params: Mapping[str, str] | None = None,
-        returns: str = "",
-        name: str = "",
-        operation_id: str = "",
-        path: str = "",
-        tags: Sequence[str] = (),
-        errors: Mapping[int, str] | None = None,
-        deprecated: bool = False,
-        timeout: float | None = None,
-        inline: bool = False,
-        envelope: EnvelopeStyle | None = None,
-        strict: bool | None = None,
-        mask_errors: bool | None = None,
+        self, *, description: str = "", **options: Unpack[Options]
     ) -> Callable[[Function], Function]: ...
 
     def function(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]
@@ -85,24 +136,100 @@ class App:
         if function is not None:
             self.register(function)
             return function
+        return self._decorator(self.register, options)
 
+    def register(
+        self, function: Callable[..., Any], description: str = "", **options: Unpack[Options]
+    ) -> Operation:
+        """Register a function with words and options of its own; give its operation."""
+        operation = self._define(function, description=description, **options)
+        self.service.registry.add(operation)
+        return operation
+
+    def resource(
+        self, uri: str, **options: Unpack[ResourceOptions]
+    ) -> Callable[[Function], Function]:
+        """Register what can be read at an address: `@app.resource("notes://{id}")`.
+
+        The parameters of the function are what the address leaves open. It gives text, bytes, or
+        data that becomes JSON.
+        """
+
+        def register(function: Function, **given: Any) -> None:
+            from kuniumi.core.offers import define_resource  # noqa: PLC0415 - few apps have any
+
+            policy, wording = self._offered(given)
+            given["completions"] = given.pop("complete", None)
+            resource = define_resource(uri, function, **given, policy=policy, wording=wording)
+            self.service.registry.add_resource(resource)
+
+        return self._decorator(register, dict(options))
+
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
+    def prompt(self, **options: Unpack[PromptOptions]) -> Callable[[Function], Function]: ...
+
+    def prompt(self, function: Any = None, /, **options: Any) -> Any:  # type: ignore[misc]
+        """Register the beginning of a conversation: `@app.prompt`, or `@app.prompt(name=…)`.
+
+        The parameters of the function are what a person fills in. It gives text, or messages.
+        """
+
+        def register(prompting: Function, **given: Any) -> None:
+            from kuniumi.core.offers import define_prompt  # noqa: PLC0415 - few apps have any
+
+            policy, wording = self._offered(given)
+            given["completions"] = given.pop("complete", None)
+            prompt = define_prompt(prompting, **given, policy=policy, wording=wording)
+            self.service.registry.add_prompt(prompt)
+
+        decorate = self._decorator(register, options)
+        return decorate if function is None else decorate(function)
+
+    def enable(self, name: str) -> None:
+        """Offer a function again that was disabled; name it, or give its operation id."""
+        self.service.registry.switch(name, enabled=True)
+
+    def disable(self, name: str) -> None:
+        """Offer a function no longer, on any surface, until it is enabled again."""
+        self.service.registry.switch(name, enabled=False)
+
+    def updated(self, uri: str) -> None:
+        """Tell whoever subscribed to a resource that its contents have changed."""
+        self.service.registry.changed(Change("contents", uri))
+
+    def changed(self, what: Literal["functions", "resources", "prompts"]) -> None:
+        """Tell whoever subscribed to a list that it has changed, where this app can't know."""
+        self.service.registry.changed(Change(what))
+
+    @staticmethod
+    def _decorator(
+        register: Callable[..., object], options: dict[str, Any]
+    ) -> Callable[[Function], Function]:
         def decorate(decorated: Function) -> Function:
-            self.register(decorated, **options)
+            register(decorated, **options)
             return decorated
 
         return decorate
 
-    def register(
+    def _define(
         self,
         function: Callable[..., Any],
-        description: str = "",
         *,
+        description: str = "",
         params: Mapping[str, str] | None = None,
         returns: str = "",
         name: str = "",
         operation_id: str = "",
         path: str = "",
+        title: str = "",
         tags: Sequence[str] = (),
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
         errors: Mapping[int, str] | None = None,
         deprecated: bool = False,
         timeout: float | None = None,
@@ -110,10 +237,13 @@ class App:
         envelope: EnvelopeStyle | None = None,
         strict: bool | None = None,
         mask_errors: bool | None = None,
+        read_only: bool | None = None,
+        destructive: bool | None = None,
+        idempotent: bool | None = None,
+        open_world: bool | None = None,
     ) -> Operation:
-        """Register a function with words and options of its own; give its operation."""
         default = self._policy
-        operation = define(
+        return define(
             function,
             name=name,
             operation_id=operation_id,
@@ -129,13 +259,34 @@ class App:
                 description=description,
                 params=dict(params or {}),
                 returns=returns,
+                title=title,
                 tags=tuple(tags),
+                icons=tuple(icons),
+                meta=dict(meta or {}),
+                headers=dict(headers or {}),
+                schema=input_schema,
                 errors=dict(errors or {}),
                 deprecated=deprecated,
+                hints=Hints(
+                    read_only=read_only,
+                    destructive=destructive,
+                    idempotent=idempotent,
+                    open_world=open_world,
+                ),
             ),
         )
-        self.service.registry.add(operation)
-        return operation
+
+    def _offered(self, options: dict[str, Any]) -> tuple[Policy, Wording]:
+        """Take the policy and the words of a resource or a prompt out of its options."""
+        policy = Policy(timeout=options.pop("timeout", None), mask_errors=self._policy.mask_errors)
+        wording = Wording(
+            description=options.pop("description", ""),
+            params=dict(options.pop("params", {})),
+            title=options.pop("title", ""),
+            icons=tuple(options.pop("icons", ())),
+            meta=dict(options.pop("meta", {})),
+        )
+        return policy, wording
 
     # ---- surfaces ------------------------------------------------------------------------------
 

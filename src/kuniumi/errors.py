@@ -3,7 +3,9 @@
     KuniumiError
     ├── DefinitionError   a function cannot be registered: names the function and the remedy
     ├── UsageError        a command line, a setting or a file that cannot be used as given
-    └── FunctionError     raised *by a function* to say "this failed, as can be expected"
+    ├── FunctionError     raised *by a function* to say "this failed, as can be expected"
+    ├── CannotAskError    raised *inside a function* that asks a caller who can't be asked
+    └── DeclinedError     raised *inside a function* whose caller would not answer
 
 What goes wrong during a call is never an exception for the caller: it is a `Fault`
 (`kuniumi.core.fault`), and only `settle` makes one out of an exception.
@@ -43,6 +45,26 @@ class FunctionError(KuniumiError):
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the status when the error crosses a process boundary."""
         return _restore_function_error, (self.message, self.status)
+
+
+class CannotAskError(KuniumiError):
+    """There is nobody to ask: this surface, or this caller, has no way to carry the question.
+
+    A function may catch it and do without the answer.
+    """
+
+    def __init__(self, message: str, needs: str) -> None:
+        super().__init__(f"{message} (nobody can be asked here: that needs {needs})")
+        self.needs = needs
+
+
+class DeclinedError(KuniumiError):
+    """The person who was asked declined, or put the question away."""
+
+    def __init__(self, action: str) -> None:
+        said = "declined" if action == "decline" else "cancelled"
+        super().__init__(f"The question was {said}")
+        self.action = action
 
 
 def _restore_function_error(message: str, status: int) -> FunctionError:

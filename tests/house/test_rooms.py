@@ -77,7 +77,7 @@ def test_imports_go_down_only(module: Path) -> None:
 
 @pytest.mark.parametrize("room", sorted(PURE))
 def test_pure_rooms_import_nothing_that_does_io(room: str) -> None:
-    for module in (SOURCE / room).glob("*.py"):
+    for module in (SOURCE / room).rglob("*.py"):
         taken = {name.split(".")[0] for name, types in _imports(module) if not types}
         if room == "core":
             taken -= {"logging"}  # `ctx.log` loads it when it is asked for
@@ -113,11 +113,23 @@ def test_only_serve_touches_the_process() -> None:
 
 def test_the_public_names_are_these() -> None:
     assert kuniumi.__all__ == [
+        "Annotations",
         "App",
+        "Audio",
+        "CannotAskError",
+        "Contents",
         "Context",
+        "DeclinedError",
         "DefinitionError",
+        "EmbeddedResource",
         "FunctionError",
+        "Icon",
+        "Image",
         "KuniumiError",
+        "Message",
+        "ResourceLink",
+        "Text",
+        "ToolResult",
         "UsageError",
         "__version__",
     ]

@@ -52,3 +52,5 @@ class Envelope(Struct, frozen=True):
 
     body: bytes
     fault: Fault | None = None
+    content: bytes = b""  # the function's own words and pictures, as a JSON array of blocks
+    for_people: bool = False  # whether those are all it gives: the body is no data for programs

@@ -30,6 +30,7 @@ class Kind(Enum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"  # the caller went away, or asked to stop
     OVERLOADED = "overloaded"
+    CANNOT_ASK = "cannot_ask"  # the function has a question, and this caller takes none
 
 
 class Fault(Struct, frozen=True):
@@ -39,6 +40,7 @@ class Fault(Struct, frozen=True):
     message: str
     path: str = ""  # of the argument or result at fault: `order.lines[2].price`
     status: int = 0  # a FunctionError's own; 0 leaves it to the table
+    needs: str = ""  # what the caller would have to be able to do
     incident: str = ""  # the number under which the log tells the whole story
     cause: BaseException | None = None  # for the log only; never sent
 

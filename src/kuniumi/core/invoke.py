@@ -14,7 +14,7 @@ from kuniumi.core.call import Envelope, Ready
 from kuniumi.core.codec import dumps
 from kuniumi.core.fault import Fault, Kind
 from kuniumi.core.result import BadResultError
-from kuniumi.errors import FunctionError
+from kuniumi.errors import CannotAskError, DeclinedError, FunctionError
 
 if TYPE_CHECKING:
     from kuniumi.core.call import Call, Outcome
@@ -51,8 +51,14 @@ def settle(operation: Operation, outcome: Outcome) -> Envelope:
     """Turn how a call ended into what its caller gets."""
     error = outcome.error
     if error is None:
+        result = operation.result
         try:
-            return Envelope(operation.result.encode(outcome.value))
+            body = result.encode(outcome.value)
+            if result.content is None:
+                return Envelope(body)
+            return Envelope(
+                body, content=result.content(outcome.value), for_people=result.for_people
+            )
         except BaseException as raised:  # noqa: BLE001 - a lazy value may raise anything while it is read
             error = raised
     if isinstance(error, Fault):
@@ -72,6 +78,10 @@ def refuse(fault: Fault) -> Envelope:
 def _fault_of(operation: Operation, error: BaseException) -> Fault:
     if isinstance(error, FunctionError):
         return Fault(Kind.FAILED, _shortened(_text_of(error.message)), status=error.status)
+    if isinstance(error, CannotAskError):
+        return Fault(Kind.CANNOT_ASK, _shortened(_text_of(error)), needs=error.needs)
+    if isinstance(error, DeclinedError):
+        return Fault(Kind.FAILED, _text_of(error), status=422)
     if isinstance(error, BadResultError):
         kind, said = Kind.BAD_RESULT, f"{operation.name} returned what it must not: {error}"
     else:

@@ -21,6 +21,8 @@ from kuniumi.errors import DefinitionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kuniumi.core.content import Icon
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\Z")
@@ -47,6 +49,15 @@ class Policy(Struct, frozen=True, kw_only=True):
     mask_errors: bool = False
 
 
+class Hints(Struct, frozen=True, kw_only=True):
+    """What calling a function may do to the world, as far as its author says. `None` is silence."""
+
+    read_only: bool | None = None  # it changes nothing
+    destructive: bool | None = None  # it may delete or overwrite
+    idempotent: bool | None = None  # calling it twice is like calling it once
+    open_world: bool | None = None  # it reaches beyond this app
+
+
 class Wording(Struct, frozen=True, kw_only=True):
     """What the author says of a function in so many words; the docstring fills the gaps."""
 
@@ -56,6 +67,12 @@ class Wording(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     errors: Mapping[int, str] = {}  # the statuses of its FunctionErrors, and when they happen
     deprecated: bool = False
+    title: str = ""  # for people, as the name is for programs
+    icons: tuple[Icon, ...] = ()
+    meta: Mapping[str, Any] = {}
+    schema: Mapping[str, Any] | None = None  # of the arguments, where the types don't say it all
+    headers: Mapping[str, str] = {}  # parameters that clients repeat in a header of this name
+    hints: Hints = Hints()
 
 
 class Operation(Struct, frozen=True, eq=False, weakref=True):
@@ -85,8 +102,9 @@ def define(
     path: str = "",
     policy: Policy,
     wording: Wording,
+    result: Result | None = None,
 ) -> Operation:
-    """Make an operation of a function."""
+    """Make an operation of a function. `result` is how its values go out, if not as a call's do."""
     _check_text(name, "name", name)
     signature = read(function, name)
     name = signature.name
@@ -97,17 +115,21 @@ def define(
     exposed = tuple(
         _adapted(parameter, name) for parameter in signature.parameters if not parameter.injected
     )
-    for described in wording.params:
-        if described not in {parameter.name for parameter in exposed}:
-            msg = f"function {name!r}: params describes {described!r}, which is no parameter of it"
-            raise DefinitionError(msg)
+    names = {parameter.name for parameter in exposed}
+    for option, given in (("params", wording.params), ("headers", wording.headers)):
+        for described in given:
+            if described not in names:
+                msg = (
+                    f"function {name!r}: {option} names {described!r}, which is no parameter of it"
+                )
+                raise DefinitionError(msg)
     try:
         arguments = _arguments_type(name, exposed)
         decode = decoder(arguments).decode
     except _UNREADABLE as error:
         raise _unreadable(name, exposed, error) from error
     try:
-        result = result_of(signature, policy.envelope)
+        result = result or result_of(signature, policy.envelope)
     except _UNREADABLE as error:
         raise DefinitionError(_mended(f"the result of function {name!r}", error)) from error
     return Operation(

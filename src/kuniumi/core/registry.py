@@ -1,20 +1,23 @@
-"""The operations of one app, and what the app says about itself.
+"""The operations of one app, what else it offers, and what it says about itself.
 
-In: operations. Out: look-ups by name, by operation id, by path, all of constant cost. `version`
-grows with every change, so that whoever built a list knows when to build it again.
+In: operations, resources, prompts. Out: look-ups by name, by operation id, by path, all of constant
+cost. `version` grows with every change, so that whoever built a list knows when to build it again;
+who listens is told what changed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from kuniumi.errors import DefinitionError
+from kuniumi.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from kuniumi.core.content import Icon
+    from kuniumi.core.offers import Prompt, Resource
     from kuniumi.core.operation import Operation
 
 RESERVED_PATHS = frozenset({"/", "/functions", "/health", "/mcp", "/openapi.json", "/openapi.yaml"})
@@ -27,6 +30,20 @@ class About(Struct, frozen=True):
     name: str
     version: str
     description: str = ""
+    title: str = ""
+    instructions: str = ""  # for a model: how the functions go together
+    website: str = ""
+    icons: tuple[Icon, ...] = ()
+
+
+class Change(Struct, frozen=True):
+    """Something that became different while the app runs."""
+
+    what: Literal["functions", "resources", "prompts", "contents"]
+    uri: str = ""  # of the resource whose contents changed
+    name: str = ""  # of the function that was enabled or disabled
+    enabled: bool = True
+    heard: bool = False  # from another process, which told all others as well
 
 
 class Registry:
@@ -38,6 +55,11 @@ class Registry:
         self.by_name: dict[str, Operation] = {}
         self.by_id: dict[str, Operation] = {}
         self.by_path: dict[str, Operation] = {}
+        self.resources: dict[str, Resource] = {}  # by address
+        self.prompts: dict[str, Prompt] = {}
+        self._all: dict[str, Operation] = {}  # the disabled ones as well
+        self._disabled: set[str] = set()
+        self._listeners: list[Callable[[Change], None]] = []
 
     def add(self, operation: Operation) -> None:
         """Add an operation; its name, id and path must be its own."""
@@ -52,9 +74,54 @@ class Registry:
                 )
                 raise DefinitionError(msg)
             self.by_path[operation.path] = operation
+        self._all[operation.name] = operation
         self.by_name[operation.name] = operation
         self.by_id[operation.operation_id] = operation
-        self.version += 1
+        self.changed(Change("functions"))
+
+    def add_resource(self, resource: Resource) -> None:
+        """Add a resource; its address must be its own."""
+        if resource.uri in self.resources:
+            msg = f"resource {resource.uri!r} is registered twice: give one another address"
+            raise DefinitionError(msg)
+        self.resources[resource.uri] = resource
+        self.changed(Change("resources"))
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        """Add a prompt; its name must be its own."""
+        if prompt.name in self.prompts:
+            msg = f"prompt {prompt.name!r} is registered twice: give one of them another name=…"
+            raise DefinitionError(msg)
+        self.prompts[prompt.name] = prompt
+        self.changed(Change("prompts"))
+
+    def switch(self, name: str, *, enabled: bool, heard: bool = False) -> None:
+        """Enable or disable a function for every surface."""
+        operation = self._all.get(name) or next(
+            (each for each in self._all.values() if each.operation_id == name), None
+        )
+        if operation is None:
+            msg = f"there is no function {name!r} to be {'enabled' if enabled else 'disabled'}"
+            raise UsageError(msg)
+        if enabled is (operation.name not in self._disabled):
+            return
+        self._disabled ^= {operation.name}
+        offered = [each for each in self._all.values() if each.name not in self._disabled]
+        self.by_name = {each.name: each for each in offered}
+        self.by_id = {each.operation_id: each for each in offered}
+        self.by_path = {each.path: each for each in offered if each.path}
+        self.changed(Change("functions", name=operation.name, enabled=enabled, heard=heard))
+
+    def changed(self, change: Change) -> None:
+        """Tell whoever listens that something became different."""
+        if change.what != "contents":
+            self.version += 1
+        for tell in tuple(self._listeners):
+            tell(change)
+
+    def listen(self, tell: Callable[[Change], None]) -> None:
+        """Have `tell` called with every change, in whatever thread makes it."""
+        self._listeners.append(tell)
 
     def find(self, name: str) -> Operation | None:
         """Give the function of this name, or of this operation id."""

@@ -8,6 +8,7 @@ schema then describes it. It must not know what becomes of a failure.
 from __future__ import annotations
 
 import collections.abc
+import sys
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Never, NoReturn, get_args, get_origin
@@ -54,6 +55,8 @@ class Result(Struct, frozen=True):
     encode: Callable[[Any], bytes]
     layout: str  # "nothing", "value", "values", "bare", "stream" or "anything"
     encode_item: Callable[[Any], bytes] | None = None  # of a stream
+    content: Callable[[Any], bytes] | None = None  # of a function that gives blocks of its own
+    for_people: bool = False  # whether it gives nothing else
 
 
 def result_of(signature: Signature, envelope: str) -> Result:
@@ -63,6 +66,14 @@ def result_of(signature: Signature, envelope: str) -> Result:
         return Result((Any,), _encode_anything, "anything")
     annotation = Any if signature.returns is NODEFAULT else signature.returns
     bare_type = unwrap(annotation)
+    content = sys.modules.get("kuniumi.core.content")  # without it there is no type of its making
+    if content is not None:
+        if (get_origin(bare_type) or bare_type) is content.ToolResult:
+            return _of_tool_result(signature, bare_type, envelope)
+        if content.is_content(bare_type):
+            adapted = adapt(annotation, where)
+            encode = _wrapped(_encoder(adapted))
+            return Result((adapted,), encode, "value", content=_encode_blocks, for_people=True)
     if _streams(signature, bare_type):
         item = adapt((*get_args(bare_type), Any)[0], where)
         encode_item = _encoder(item)
@@ -77,6 +88,38 @@ def result_of(signature: Signature, envelope: str) -> Result:
     if envelope == "bare" and _is_object(bare_type):
         return Result((adapted,), encode, "bare")
     return Result((adapted,), _wrapped(encode), "value")
+
+
+def _of_tool_result(signature: Signature, annotation: Any, envelope: str) -> Result:
+    """Work out how the value inside a `ToolResult` goes out, with its content beside it."""
+    (inner,) = get_args(annotation) or (NODEFAULT,)
+    result = result_of(msgspec.structs.replace(signature, returns=inner), envelope)
+    if result.layout == "stream" or result.content is not None:
+        msg = f"{inner} can't be the value of a ToolResult: give data"
+        raise TypeError(msg)
+
+    def encode(given: Any) -> bytes:
+        return result.encode(_tool_result(given).value)
+
+    def content(given: Any) -> bytes:
+        return _encode_blocks(given.content) if given.content else b""
+
+    return msgspec.structs.replace(result, encode=encode, content=content)
+
+
+def _tool_result(given: Any) -> Any:
+    from kuniumi.core.content import ToolResult  # noqa: PLC0415 - who promises one has loaded it
+
+    if not isinstance(given, ToolResult):
+        msg = f"{_shown(given)} where a ToolResult was promised"
+        raise BadResultError(msg)
+    return given
+
+
+def _encode_blocks(given: Any) -> bytes:
+    from kuniumi.core.content import as_blocks  # noqa: PLC0415 - who gives blocks has loaded it
+
+    return _encode(as_blocks(given))
 
 
 def join_items(items: Iterable[bytes]) -> bytes:

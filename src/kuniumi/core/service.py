@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from kuniumi.core.call import Call
+from kuniumi.core.caller import NOBODY
 from kuniumi.core.context import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from kuniumi.core.caller import Caller
     from kuniumi.core.operation import Operation
     from kuniumi.core.registry import Registry
-
-    Report = Callable[[float, float | None, str | None], None]
 
 
 class Service(Struct):
@@ -31,11 +29,11 @@ class Service(Struct):
     limit_concurrency: int = 0  # calls at once in one process; 0 for no limit
     http_format: Literal["json", "tool-result"] = "json"
 
-    def call(self, operation: Operation, arguments: bytes, report: Report | None = None) -> Call:
+    def call(self, operation: Operation, arguments: bytes, caller: Caller = NOBODY) -> Call:
         """Make the call; only a function that asks for its context pays for one."""
         if not operation.wants_context:
             return Call(operation.operation_id, arguments)
-        context = Context(operation.operation_id, self.environment, state=self.state, report=report)
+        context = Context(operation.operation_id, self.environment, state=self.state, caller=caller)
         return Call(operation.operation_id, arguments, context)
 
     def limit(self, operation: Operation) -> float | None:

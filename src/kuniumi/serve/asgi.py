@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
+    from kuniumi.serve.mcp.front import Front
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
@@ -42,6 +43,10 @@ class AsgiApp:
         body_timeout: float = BODY_TIMEOUT,
         root_path: str = "",
         cors: tuple[str, ...] = (),
+        hosts: tuple[str, ...] = (),
+        origins: tuple[str, ...] = (),
+        secret: bytes = b"",
+        meeting: str = "",
         started: Callable[[], None] | None = None,
     ) -> None:
         self.service = service
@@ -52,15 +57,22 @@ class AsgiApp:
         self._started = started  # called once the server has begun
         self._draining = False
         self._adds_headers = bool(cors)
+        self._hosts = hosts
+        self._origins = (*cors, *origins)
+        self._secret = secret
+        self._meeting = meeting  # the folder where this worker finds the others, if there are any
+        self._mcp: Front | None = None
 
     def drain(self) -> None:
         """Ask every client from now on to open no further request on its connection."""
         self._draining = self._adds_headers = True
+        if self._mcp is not None:
+            self._mcp.endpoint.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
-            await _answer_other(scope, receive, send, self._started)
+            await self._answer_other(scope, receive, send)
             return
         method: str = scope["method"]
         headers: Headers = dict(scope["headers"])
@@ -71,6 +83,9 @@ class AsgiApp:
         raw_path = scope.get("raw_path")
         if raw_path and b"%" in raw_path and b"%2f" in raw_path.lower():
             path = raw_path.decode("latin-1")  # an encoded slash is no separator
+        if path == "/mcp":
+            await self.mcp.answer(method, headers, scope.get("server"), receive, send)
+            return
         found = self.site.resolve(method, path, headers, root)
         if type(found) is Target:
             refused = await self._call(found, headers, receive, send)
@@ -79,6 +94,51 @@ class AsgiApp:
             refused = True
         if refused:
             await discard(headers, receive)
+
+    @property
+    def mcp(self) -> Front:
+        """The way into the MCP endpoint, made when somebody comes by it."""
+        if self._mcp is None:
+            self._mcp = self._open_mcp()
+        return self._mcp
+
+    def _open_mcp(self) -> Front:
+        import os  # noqa: PLC0415 - only here
+        import secrets  # noqa: PLC0415
+
+        from kuniumi.serve.mcp.front import Front  # noqa: PLC0415 - not every app has such clients
+
+        shared = os.environ.get("KUNIUMI_SECRET", "").encode()
+        return Front(
+            self.service,
+            self._secret or shared or secrets.token_bytes(32),
+            self._body,
+            hosts=self._hosts,
+            origins=self._origins,
+            meeting=self._meeting,
+        )
+
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take part in the server's life; refuse what is neither that nor HTTP."""
+        if scope["type"] == "lifespan":
+            while True:
+                message = await receive()
+                if message["type"] == "lifespan.startup":
+                    await self._start()
+                await send({"type": f"{message['type']}.complete"})
+                if message["type"] == "lifespan.shutdown":
+                    if self._mcp is not None:
+                        self._mcp.close()
+                    return
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": "No WebSocket here"})
+
+    async def _start(self) -> None:
+        if self._meeting:  # others may ask for this worker by its name
+            await self.mcp.open()
+        if self._started is not None:
+            self._started()
 
     async def _call(self, target: Target, headers: Headers, receive: Receive, send: Send) -> bool:
         """Make a call, and answer it. Tells whether the body was left where it was."""
@@ -145,20 +205,3 @@ def _departure(receive: Receive) -> Callable[[], Awaitable[None]]:
             pass
 
     return departure
-
-
-async def _answer_other(
-    scope: Scope, receive: Receive, send: Send, started: Callable[[], None] | None
-) -> None:
-    """Take part in the server's life; refuse what is neither that nor HTTP."""
-    if scope["type"] == "lifespan":
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup" and started is not None:
-                started()
-            await send({"type": f"{message['type']}.complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1008, "reason": "No WebSocket here"})

@@ -12,6 +12,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from kuniumi.core.caller import Caller
 from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.core.invoke import refuse
 from kuniumi.env.environment import Environment, parse_variables
@@ -111,7 +112,7 @@ def _answer(service: Service, operation: Operation, raw: bytes) -> Envelope:
     with _interruptible() as interruptions:
         try:
             with spared_stdout(), progress(operation) as report:
-                call = service.call(operation, raw, report)
+                call = service.call(operation, raw, Caller(report=report))
                 limit = service.limit(operation)
                 envelope = answer_alone(operation, call, limit, log=_logs())
         except KeyboardInterrupt:

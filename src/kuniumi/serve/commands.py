@@ -72,6 +72,7 @@ def make_parser(
         return sub
 
     _add_serve_options(command("serve", _serve, "serve the functions over HTTP"))
+    _add_mcp_options(command("mcp", _mcp, "serve the functions to a model on stdin and stdout"))
     _add_cgi_options(command("cgi", _cgi, "answer one CGI request from the environment and stdin"))
     command("call", _call, "call one function: call NAME --x 7, or call NAME '{\"x\": 7}'")
     listing = command("list", _list, "list the functions")
@@ -102,6 +103,17 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     add("--drain-timeout", type=_positive, default=30, help="seconds to finish calls on SIGTERM")
     add("--root-path", default="", help="path under which a proxy serves this app")
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call")
+    host = "a name by which /mcp is reached, as behind a proxy; * for any"
+    add("--allow-host", action="append", default=[], metavar="HOST", help=host)
+    origin = "a web origin that may use /mcp; * for any"
+    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=origin)
+
+
+def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--http", action="store_true", help="over HTTP instead, as serve does")
+    limit = "longest message that is read from stdin, like 512K or 4M"
+    parser.add_argument("--max-message", type=_size, default="4M", help=limit)
+    _add_serve_options(parser)
 
 
 def _add_cgi_options(parser: argparse.ArgumentParser) -> None:
@@ -132,6 +144,8 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
         timeout=options.timeout,
         root_path=options.root_path,
         cors=tuple(options.cors),
+        hosts=tuple(options.allow_host),
+        origins=tuple(options.allow_origin),
     )
 
     def greeted(port: int) -> str:
@@ -139,6 +153,17 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
 
     serve(service, options.reference or main_file(), settings, greeted)
     return 0
+
+
+def _mcp(service: Service, options: argparse.Namespace) -> int:
+    if options.http:
+        return _serve(service, options)
+    from kuniumi.serve.mcp import stdio  # noqa: PLC0415 - one command a process
+
+    if options.timeout is not None:
+        service.timeout = options.timeout or None
+    code = stdio.run(service, max_message=options.max_message, drain=options.drain_timeout)
+    return stdio.end(code)
 
 
 def _cgi(service: Service, options: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ def greeting(service: Service, host: str, port: int, root_path: str) -> str:
         f"{about.name} v{about.version} is served at {base}",
         f"  functions   {base}/functions",
         f"  OpenAPI     {base}/openapi.json",
+        f"  MCP         {base}/mcp",
         f"  health      {base}/health",
     ]
     operation = next(iter(service.registry), None)

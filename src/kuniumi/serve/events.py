@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Ready
+from kuniumi.core.caller import Caller
 from kuniumi.core.codec import dumps
 from kuniumi.core.invoke import prepare, refuse
 from kuniumi.execute.loop import GRACE
@@ -102,7 +103,7 @@ async def stream(
 ) -> Envelope | None:
     """Call the operation, and send what it gives as it gives it; or give back why not."""
     outbox = _Outbox()
-    call = service.call(operation, body, outbox.report)
+    call = service.call(operation, body, Caller(report=outbox.report))
     ready = prepare(operation, call)
     if not isinstance(ready, Ready):
         return refuse(ready)

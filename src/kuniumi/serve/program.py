@@ -17,13 +17,14 @@ from kuniumi.wire import argv
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_COMMANDS = ("serve", "call", "list", "describe", "openapi", "cgi", "completion")
+_COMMANDS = ("serve", "call", "list", "describe", "openapi", "mcp", "cgi", "completion")
 _USAGE = """\
 Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
 
   kuniumi serve app.py --port 8080            kuniumi call app.py Add --x 7 --y 3
   kuniumi list app.py                         kuniumi describe app.py Add
   kuniumi openapi app.py                      kuniumi completion bash
+  kuniumi mcp app.py                          for a model, on stdin and stdout
 
 COMMAND is one of {commands}. `kuniumi COMMAND FILE.py --help` tells more.
 FILE.py may also be the name of a module. APP is the variable that holds the

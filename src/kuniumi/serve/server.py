@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import secrets
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kuniumi.errors import KuniumiError, UsageError
 from kuniumi.serve.loading import load
@@ -45,6 +48,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     root_path: str = ""
     cors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()  # names by which MCP may be reached
+    origins: tuple[str, ...] = ()  # web pages that may use it
+    secret: bytes = b""  # shared by all workers
+    meeting: str = ""  # the folder where workers find each other, if there are several
 
 
 _DAY = 24 * 60 * 60
@@ -91,6 +98,10 @@ class Loader:
             body_timeout=settings.body_timeout,
             root_path=settings.root_path,
             cors=settings.cors,
+            hosts=settings.hosts,
+            origins=settings.origins,
+            secret=settings.secret,
+            meeting=settings.meeting,
             started=lambda: self.started(app),
         )
         return app
@@ -178,6 +189,8 @@ def serve(
     if not reference and (not forks or settings.reload):
         msg = "this app was not started from a file, so its workers can't load it"
         raise UsageError(msg)
+    meeting = tempfile.mkdtemp(prefix="kuniumi-") if settings.workers > 1 else ""
+    settings = structs.replace(settings, secret=_shared_secret(), meeting=meeting)
     address, port, reserved = _reserve(settings.host, settings.port)
     starting = multiprocessing.get_context("fork" if forks else "spawn").Value(
         "i", settings.workers
@@ -209,6 +222,13 @@ def serve(
         raise _cannot_listen(settings.host, settings.port, error) from error
     finally:
         reserved.close()
+        if meeting:
+            shutil.rmtree(meeting, ignore_errors=True)
+
+
+def _shared_secret() -> bytes:
+    """Give what the workers seal with: that of the servers beside this one, if there is such."""
+    return os.environ.get("KUNIUMI_SECRET", "").encode() or secrets.token_bytes(32)
 
 
 def _reserve(host: str, port: int) -> tuple[str, int, socket.socket]:

@@ -29,6 +29,18 @@ def take_stdout() -> BinaryIO:
     return ours
 
 
+def take_stdin() -> int:
+    """Keep stdin for the protocol alone: whoever else reads gets nothing. Give its descriptor."""
+    try:
+        ours = os.dup(0)
+    except OSError:  # this process was started without a stdin
+        return os.open(os.devnull, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return ours
+
+
 @contextmanager
 def spared_stdout() -> Iterator[None]:
     """Keep stdout free while a function runs, and give it back afterwards."""

@@ -38,6 +38,7 @@ TABLE: dict[Kind, Row] = {
     Kind.TIMED_OUT: Row(504, 0, 124),
     Kind.CANCELLED: Row(499, 0, 130),
     Kind.OVERLOADED: Row(503, -32603, 75),
+    Kind.CANNOT_ASK: Row(422, 0, 1),
 }
 
 REASONS = {

@@ -15,8 +15,21 @@ if TYPE_CHECKING:
 
 def encode_tool_result(envelope: Envelope) -> bytes:
     """Write an envelope as a tool result: its JSON is the text, and the structured content."""
-    text = dumps(envelope.body.decode())
-    content = b'{"content":[{"type":"text","text":%b}],' % text
+    return b"{%b}" % tool_result_fields(envelope)
+
+
+def tool_result_fields(
+    envelope: Envelope, content: bytes = b"", *, structured: bool = True
+) -> bytes:
+    """Write what stands between the braces of a tool result.
+
+    `content` is the function's own, where it must be told otherwise than the function did.
+    """
+    blocks = content or envelope.content
+    if not blocks:
+        blocks = b'[{"type":"text","text":%b}]' % dumps(envelope.body.decode())
     if envelope.fault is not None:
-        return content + b'"isError":true}'
-    return content + b'"structuredContent":%b,"isError":false}' % envelope.body
+        return b'"content":%b,"isError":true' % blocks
+    if envelope.for_people or not structured:
+        return b'"content":%b,"isError":false' % blocks
+    return b'"content":%b,"structuredContent":%b,"isError":false' % (blocks, envelope.body)

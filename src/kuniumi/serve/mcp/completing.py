@@ -1,0 +1,64 @@
+"""Completing an argument of a prompt or of an address while a person types it.
+
+In: a request. Out: what it may become, the likeliest first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from kuniumi.core.offers import choices_of
+from kuniumi.wire.jsonrpc import INTERNAL, INVALID_PARAMS, RpcError
+from kuniumi.wire.mcp import messages
+
+if TYPE_CHECKING:
+    from kuniumi.core.offers import Prompt, Resource
+    from kuniumi.core.registry import Registry
+    from kuniumi.wire.jsonrpc import Request
+
+MOST = 100
+
+
+async def complete(registry: Registry, request: Request) -> dict[str, Any] | RpcError:
+    """Find what an argument may become."""
+    params = messages.read_params(request.params, messages.Complete)
+    if isinstance(params, RpcError):
+        return params
+    offer = _offer(registry, params.ref)
+    if offer is None:
+        what = params.ref.name or params.ref.uri
+        return RpcError(INVALID_PARAMS, f"Invalid params: there is nothing called {what!r}")
+    name, typed = params.argument.name, params.argument.value
+    if name not in {parameter.name for parameter in offer.operation.parameters}:
+        return RpcError(INVALID_PARAMS, f"Invalid params: it has no argument {name!r}")
+    choices = offer.completions.get(name)
+    if choices is None:
+        choices = choices_of(offer.operation, name)
+    elif callable(choices):
+        try:
+            found = await asyncio.to_thread(choices, typed, params.context.arguments)
+            if hasattr(found, "__await__"):
+                found = await found
+            return _page([str(value) for value in found])
+        except Exception as error:  # noqa: BLE001 - it is the author's, and may raise anything
+            return RpcError(INTERNAL, f"{type(error).__name__}: {error}")
+    return _page(_likely(list(choices), typed))
+
+
+def _offer(registry: Registry, ref: messages.Reference) -> Prompt | Resource | None:
+    if ref.type == "ref/prompt":
+        return registry.prompts.get(ref.name)
+    return registry.resources.get(ref.uri)
+
+
+def _likely(choices: list[str], typed: str) -> list[str]:
+    """Give the choices that begin with what was typed, then those that hold it."""
+    wanted = typed.casefold()
+    begin = [choice for choice in choices if choice.casefold().startswith(wanted)]
+    hold = [choice for choice in choices if wanted in choice.casefold() and choice not in begin]
+    return begin + hold
+
+
+def _page(values: list[str]) -> dict[str, Any]:
+    return {"values": values[:MOST], "total": len(values), "hasMore": len(values) > MOST}

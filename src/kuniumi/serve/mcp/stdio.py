@@ -1,0 +1,311 @@
+"""MCP on stdin and stdout: one client, one message a line, both ways of speaking on one stream.
+
+In: lines. Out: lines, and nothing else on stdout whatever functions print. The end of input ends the
+process within a second; SIGTERM lets calls finish first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from kuniumi.core.codec import dumps
+from kuniumi.errors import FunctionError
+from kuniumi.execute.loop import GRACE
+from kuniumi.serve.mcp import changes
+from kuniumi.serve.mcp.desk import Desk, Line, Terms
+from kuniumi.serve.mcp.pipes import Inlet, Outlet
+from kuniumi.serve.mcp.terms import agreed, stated
+from kuniumi.serve.streams import take_stdin, take_stdout
+from kuniumi.wire.jsonrpc import (
+    INTERNAL,
+    INVALID_REQUEST,
+    Notification,
+    Request,
+    Response,
+    RpcError,
+    read,
+    write_error,
+    write_request,
+    write_result,
+)
+from kuniumi.wire.mcp import messages
+from kuniumi.wire.mcp.revisions import LATEST_WITH_HANDSHAKE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kuniumi.core.service import Service
+
+    Result = bytes | RpcError
+
+AFTER_END = 0.7
+"""Seconds that calls may still take when there is no more input."""
+
+_MOST_AT_WORK = 1000
+
+
+def run(service: Service, *, max_message: int, drain: float) -> int:
+    """Serve the client at the other end of stdin and stdout, until it is gone."""
+    stdin, stdout = take_stdin(), take_stdout()
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(_serve(service, stdin, stdout.fileno(), max_message, drain))
+    finally:
+        sys.stdout.flush()
+
+
+async def _serve(service: Service, stdin: int, stdout: int, max_message: int, drain: float) -> int:
+    outlet = Outlet(stdout)
+    connection = Connection(Desk(service, secrets.token_bytes(32)), outlet)
+    inlet = Inlet(stdin, max_message, lambda line: connection.take(line, max_message))
+    connection.inlet = inlet
+    told_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told_to_stop.set)
+    inlet.resume()
+    waits = [loop.create_task(inlet.ended.wait()), loop.create_task(told_to_stop.wait())]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    inlet.pause()
+    await connection.finish(drain if told_to_stop.is_set() else AFTER_END)
+    try:
+        async with asyncio.timeout(GRACE):
+            await outlet.drain()
+    except TimeoutError:
+        return 1
+    return 0
+
+
+class Work:
+    """One request that is being answered."""
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.cancelled = asyncio.Event()
+        self.over = False
+
+    def cancel(self) -> None:
+        """Give it up: the function learns, and gets a moment to clean up."""
+        self.cancelled.set()
+        if self.task is not None:
+            self.task.get_loop().call_later(1.5 * GRACE, self.task.cancel)
+
+
+class Connection:
+    """One client at the other end of two pipes."""
+
+    def __init__(self, desk: Desk, outlet: Outlet) -> None:
+        self.desk = desk
+        self.inlet: Inlet | None = None
+        self._outlet = outlet
+        self._loop = asyncio.get_running_loop()
+        self._terms = Terms(revision=LATEST_WITH_HANDSHAKE, pushes=True)  # until it says otherwise
+        self._at_work: dict[int | str, Work] = {}
+        self._questions: dict[int | str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._asked = 0
+        self._subscriptions = changes.Subscriptions(desk.service.registry)
+        self._own: changes.Subscription | None = None  # what a handshake subscribes to
+
+    def take(self, line: bytes | None, limit: int) -> None:
+        """Take one line from the client."""
+        if line is None:
+            said = f"Invalid request: a message has at most {limit} bytes"
+            self._send(write_error(b"", RpcError(INVALID_REQUEST, said)))
+            return
+        message = read(line)
+        if type(message) is Request:
+            self._take_request(message)
+        elif isinstance(message, Notification):
+            self._take_notification(message)
+        elif isinstance(message, Response):
+            self._take_response(message)
+        else:
+            self._send(write_error(message.id, message))  # type: ignore[arg-type]
+
+    # ---- requests -------------------------------------------------------------------------------
+
+    def _take_request(self, request: Request) -> None:
+        key = request.key
+        if key in self._at_work:
+            said = "Invalid request: its id is that of a request still at work"
+            self._send(write_error(request.id, RpcError(INVALID_REQUEST, said)))
+            return
+        terms = stated(request, pushes=True) or self._handshake(request)
+        if not isinstance(terms, Terms):
+            if terms is not None:
+                self._send(write_error(request.id, terms))
+            return
+        work = self._at_work[key] = Work()
+        work.task = self._loop.create_task(self._answer(request, terms, work))
+        self._breathe()
+
+    def _handshake(self, request: Request) -> Terms | RpcError | None:
+        """Give the terms agreed on earlier, or make and answer the agreement."""
+        if request.method != "initialize":
+            return self._terms
+        found = agreed(request, pushes=True)
+        if isinstance(found, RpcError):
+            return found
+        self._terms = found
+        if self._own is None:
+            everything = messages.Filter(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            )
+            self._own = changes.Subscription(everything, self._send)
+        self._send(write_result(request.id, self.desk.greet(found)))
+        return None
+
+    async def _answer(self, request: Request, terms: Terms, work: Work) -> None:
+        try:
+            result = await self._result(request, terms, work)
+        except asyncio.CancelledError:
+            return
+        except Exception as error:  # noqa: BLE001 - a mistake of ours must not end the connection
+            result = RpcError(INTERNAL, f"Internal error: {type(error).__name__}")
+        finally:
+            work.over = True
+            del self._at_work[request.key]
+            self._breathe()
+        if work.cancelled.is_set():
+            return
+        if isinstance(result, RpcError):
+            self._send(write_error(request.id, result))
+        else:
+            self._send(write_result(request.id, result))
+
+    async def _result(self, request: Request, terms: Terms, work: Work) -> Result:
+        if request.method == "subscriptions/listen" and terms.revision.stateless:
+            return await self._listen(request, terms, work)
+        if request.method in {"resources/subscribe", "resources/unsubscribe"}:
+            if not terms.revision.stateless:
+                return self._subscribe(request)
+        elif request.method == "logging/setLevel" and not terms.revision.stateless:
+            self._set_level(request)
+
+        def tell(message: bytes) -> None:
+            self._loop.call_soon_threadsafe(self._tell, work, message)
+
+        line = Line(tell=tell, ask=self._ask, gone=work.cancelled.wait)
+        return await self.desk.answer(request, terms, line)
+
+    def _tell(self, work: Work, message: bytes) -> None:
+        if not work.over and not work.cancelled.is_set():
+            self._send(message)
+
+    # ---- changes --------------------------------------------------------------------------------
+
+    async def _listen(self, request: Request, terms: Terms, work: Work) -> Result:
+        params = messages.read_params(request.params, messages.Listen)
+        if isinstance(params, RpcError):
+            return params
+        subscription = changes.Subscription(params.notifications, self._send, request.key)
+        self._send(changes.acknowledge(subscription))
+        self._subscriptions.add(subscription)
+        try:
+            await work.cancelled.wait()
+        finally:
+            self._subscriptions.drop(subscription)
+            if not work.cancelled.is_set():  # it is the server that ends it
+                end = changes.close(subscription, self.desk.stamp(terms.revision).end)
+                self._send(write_result(request.id, end))
+        return b""
+
+    def _subscribe(self, request: Request) -> Result:
+        params = messages.read_params(request.params, messages.ReadResource)
+        if isinstance(params, RpcError):
+            return params
+        if self._own is not None:
+            uris = dict.fromkeys(self._own.wanted.resource_subscriptions)
+            if request.method == "resources/subscribe":
+                uris[params.uri] = None
+            else:
+                uris.pop(params.uri, None)
+            self._own.wanted = msgspec.structs.replace(
+                self._own.wanted, resource_subscriptions=tuple(uris)
+            )
+        return b"{}"
+
+    def _set_level(self, request: Request) -> None:
+        params = messages.read_params(request.params, messages.SetLevel)
+        if isinstance(params, messages.SetLevel):
+            level = messages.LEVELS[params.level]
+            self._terms = msgspec.structs.replace(self._terms, log_level=level)
+
+    # ---- what is no request ---------------------------------------------------------------------
+
+    def _take_notification(self, notification: Notification) -> None:
+        if notification.method == "notifications/initialized" and self._own is not None:
+            self._subscriptions.add(self._own)
+        if notification.method == "notifications/cancelled":
+            params = messages.read_params(notification.params, messages.Cancelled)
+            if not isinstance(params, RpcError) and params.request_id in self._at_work:
+                self._at_work[params.request_id].cancel()
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> Mapping[str, Any]:
+        self._asked += 1
+        key = f"ask-{self._asked}"
+        answered = self._questions[key] = self._loop.create_future()
+        try:
+            self._send(write_request(dumps(key), method, dumps(params)))
+            answer: Mapping[str, Any] = await answered
+            return answer
+        finally:
+            del self._questions[key]
+
+    def _take_response(self, response: Response) -> None:
+        waiting = self._questions.get(msgspec.json.decode(response.id))
+        if waiting is not None and not waiting.done():
+            settle_question(waiting, response)
+
+    # ---- the stream -----------------------------------------------------------------------------
+
+    def _send(self, message: bytes) -> None:
+        self._outlet.write(message)
+
+    def _breathe(self) -> None:
+        """Read on only while what is at work, and what waits to be read, is bounded."""
+        if self.inlet is None:
+            return
+        if len(self._at_work) >= _MOST_AT_WORK or self._outlet.is_full:
+            self.inlet.pause()
+        else:
+            self.inlet.resume()
+
+    async def finish(self, seconds: float) -> None:
+        """Let what is at work end, for as long as it may, and give up the rest."""
+        self.inlet = None
+        for waiting in self._questions.values():
+            if not waiting.done():
+                waiting.set_exception(FunctionError("The client is gone, and did not answer"))
+        tasks = [work.task for work in self._at_work.values() if work.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=0.1)
+
+
+def settle_question(waiting: asyncio.Future[Mapping[str, Any]], response: Response) -> None:
+    """Give the answer to whoever waits for it, or tell that there is none."""
+    try:
+        if bytes(response.error):
+            said = msgspec.json.decode(response.error).get("message", "no reason given")
+            waiting.set_exception(FunctionError(f"The client could not answer: {said}", status=422))
+        else:
+            waiting.set_result(msgspec.json.decode(response.result, type=dict[str, Any]))
+    except (msgspec.DecodeError, AttributeError):
+        waiting.set_exception(FunctionError("The client's answer can't be read", status=422))
+
+
+def end(code: int) -> NoReturn:
+    """End the process at once: threads that functions left behind are not waited for."""
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,1 @@
+"""MCP, without I/O: its revisions, its messages, its headers, both ways."""

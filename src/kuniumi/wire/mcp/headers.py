@@ -1,0 +1,174 @@
+"""The headers in which a request over HTTP repeats what its body says, so that others can route it.
+
+In: headers, and what the body says. Out: an `RpcError` where the two differ. Both directions: a
+server checks what a client writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from kuniumi.core.schema import input_schema
+from kuniumi.errors import DefinitionError
+from kuniumi.wire.jsonrpc import RpcError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kuniumi.core.operation import Operation
+
+    Headers = Mapping[bytes, bytes]
+
+MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+NO_SUCH_REVISION = -32022
+
+MARK = "x-mcp-header"
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?\Z")
+_START, _END = "=?base64?", "?="
+_PRIMITIVES = {"integer", "string", "boolean"}
+
+
+def mismatch(said: str) -> RpcError:
+    """Give the error of a header that does not say what the body says."""
+    return RpcError(MISMATCH, f"Header mismatch: {said}")
+
+
+def check(headers: Headers, name: str, value: str) -> RpcError | None:
+    """Compare a header with what the body says."""
+    found = headers.get(name.lower().encode())
+    if found is None:
+        return mismatch(f"the header {name} is missing, and has to be {value!r}")
+    if found == value.encode():
+        return None
+    decoded = decode(found)
+    if decoded is None:
+        return mismatch(f"the header {name} holds what no header may hold")
+    if decoded != value:
+        return mismatch(f"the header {name} is {decoded!r}, but the body says {value!r}")
+    return None
+
+
+def encode(value: str) -> str:
+    """Write a value as a header may hold it."""
+    if _PLAIN.match(value) and not (value.startswith(_START) and value.endswith(_END)):
+        return value
+    return _START + base64.b64encode(value.encode()).decode() + _END
+
+
+def decode(raw: bytes) -> str | None:
+    """Read a header's value, or nothing if it is not one."""
+    try:
+        value = raw.decode("ascii")
+        if value.startswith(_START) and value.endswith(_END):
+            inner = value[len(_START) : -len(_END)]
+            return base64.b64decode(inner, validate=True).decode()
+    except (UnicodeDecodeError, binascii.Error, ValueError):
+        return None
+    return value if not value or _PLAIN.match(value) else None
+
+
+# ---- parameters that are repeated ------------------------------------------------------------------
+
+Mirror = tuple[tuple[str, ...], str, str]
+"""The path of a parameter, its header, and the type of its value."""
+
+_mirrors: WeakKeyDictionary[Operation, tuple[Mirror, ...]] = WeakKeyDictionary()
+
+
+def mirrors_of(operation: Operation) -> tuple[Mirror, ...]:
+    """Give the parameters of an operation that are repeated in headers."""
+    found = _mirrors.get(operation)
+    if found is None:
+        found = _mirrors[operation] = tuple(_gather(operation))
+    return found
+
+
+def check_mirrors(headers: Headers, operation: Operation, arguments: bytes) -> RpcError | None:
+    """Compare the headers that repeat arguments with the arguments."""
+    mirrors = mirrors_of(operation)
+    if not mirrors:
+        return None
+    try:
+        given = msgspec.json.decode(arguments or b"{}")
+    except msgspec.DecodeError:
+        return None  # it is told when the arguments are read
+    for path, header, kind in mirrors:
+        value = given
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        error = _check_mirror(headers, f"Mcp-Param-{header}", value, kind)
+        if error is not None:
+            return error
+    return None
+
+
+def _check_mirror(headers: Headers, name: str, value: Any, kind: str) -> RpcError | None:
+    raw = headers.get(name.lower().encode())
+    if value is None:
+        if raw is not None:
+            return mismatch(f"the header {name} is there, but the body has no such argument")
+        return None
+    if raw is None:
+        return mismatch(f"the header {name} is missing, but the body has the argument")
+    said = decode(raw)
+    if said is None:
+        return mismatch(f"the header {name} holds what no header may hold")
+    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if said == written or (kind == "integer" and _number(said) == _number(written)):
+        return None
+    return mismatch(f"the header {name} is {said!r}, but the body says {written!r}")
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def check_marks(operation: Operation) -> None:
+    """Raise if a parameter can't be repeated in the header its author gave it."""
+    if operation.wording.headers:
+        mirrors_of(operation)
+
+
+def _gather(operation: Operation) -> Iterator[Mirror]:
+    schema = input_schema(operation)
+    where = f"function {operation.name!r}"
+    taken: set[str] = set()
+    marked = [
+        ((name,), header, schema["properties"][name])
+        for name, header in operation.wording.headers.items()
+    ]
+    for path, header, part in [*marked, *_marked(schema, ())]:
+        dotted = ".".join(path)
+        if not isinstance(header, str) or not _TOKEN.match(header):
+            msg = f"{where}: the header {header!r} of {dotted!r} is no name of a header"
+            raise DefinitionError(msg)
+        if part.get("type") not in _PRIMITIVES:
+            msg = (
+                f"{where}: {dotted!r} can't be repeated in a header: it is no text, integer or bool"
+            )
+            raise DefinitionError(msg)
+        if header.lower() in taken:
+            msg = f"{where}: two parameters are to be repeated in the header {header!r}"
+            raise DefinitionError(msg)
+        taken.add(header.lower())
+        yield path, header, part["type"]
+
+
+def _marked(
+    schema: dict[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, dict[str, Any]]]:
+    for name, part in schema.get("properties", {}).items():
+        if MARK in part:
+            yield (*path, name), part[MARK], part
+        yield from _marked(part, (*path, name))
