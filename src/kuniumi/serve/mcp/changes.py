@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from kuniumi.core.codec import dumps
 from kuniumi.wire.jsonrpc import write_notification
@@ -32,7 +32,15 @@ class Subscription(Struct, eq=False):
 
     wanted: Filter
     tell: Callable[[bytes], None]  # from the loop's own thread
-    id: Any = None  # of the request that opened it; `None` where a session did
+    id: Any = None  # of the request that opened it; `None` where a handshake did
+
+    def turn(self, uri: str, *, on: bool) -> None:
+        """Begin or cease to tell of what is at an address."""
+        uris = dict.fromkeys(self.wanted.resource_subscriptions)
+        uris.pop(uri, None)
+        if on:
+            uris[uri] = None
+        self.wanted = structs.replace(self.wanted, resource_subscriptions=tuple(uris))
 
 
 class Subscriptions:

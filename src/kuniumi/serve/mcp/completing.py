@@ -1,6 +1,6 @@
 """Completing an argument of a prompt or of an address while a person types it.
 
-In: a request. Out: what it may become, the likeliest first.
+In: the parameters of a request. Out: what it may become, the likeliest first.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.offers import choices_of
 from kuniumi.wire.jsonrpc import INTERNAL, INVALID_PARAMS, RpcError
-from kuniumi.wire.mcp import messages
 
 if TYPE_CHECKING:
     from kuniumi.core.offers import Prompt, Resource
     from kuniumi.core.registry import Registry
-    from kuniumi.wire.jsonrpc import Request
+    from kuniumi.wire.mcp import messages
 
 MOST = 100
 
 
-async def complete(registry: Registry, request: Request) -> dict[str, Any] | RpcError:
+async def complete(registry: Registry, params: messages.Complete) -> dict[str, Any] | RpcError:
     """Find what an argument may become."""
-    params = messages.read_params(request.params, messages.Complete)
-    if isinstance(params, RpcError):
-        return params
     offer = _offer(registry, params.ref)
     if offer is None:
         what = params.ref.name or params.ref.uri

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
     from kuniumi.core.questions import Question
-    from kuniumi.serve.mcp.desk import Desk, Line, Terms
+    from kuniumi.serve.mcp.desk import Desk, Line
+    from kuniumi.serve.mcp.terms import Terms
     from kuniumi.wire.jsonrpc import Request
     from kuniumi.wire.mcp.messages import CallTool, GetPrompt, ReadResource
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kuniumi.core.call import Call
+from kuniumi.core.call import Call, Envelope
 from kuniumi.core.codec import dumps
 from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.execute.loop import answer
+from kuniumi.serve.mcp.terms import supported
 from kuniumi.wire.jsonrpc import INTERNAL, INVALID_PARAMS, MALFORMED, NO_METHOD, RpcError
 from kuniumi.wire.mcp import messages
 from kuniumi.wire.mcp.headers import MISSING_CAPABILITY
@@ -27,33 +28,24 @@ from kuniumi.wire.mcp.results import (
     write_prompt,
     write_tool_result,
 )
-from kuniumi.wire.mcp.revisions import LATEST, REVISIONS, Revision
+from kuniumi.wire.mcp.revisions import LATEST
 from kuniumi.wire.mcp.state import Seal
 from kuniumi.wire.status import TABLE, is_result
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from kuniumi.core.call import Envelope
     from kuniumi.core.offers import Resource
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
+    from kuniumi.serve.mcp.terms import Terms
     from kuniumi.wire.jsonrpc import Request
+    from kuniumi.wire.mcp.messages import AnyParams
+    from kuniumi.wire.mcp.revisions import Revision
 
     Result = bytes | RpcError
     Watch = Callable[[], Awaitable[object]]
-    Handler = Callable[["Desk", Request, "Terms", "Line"], Awaitable[Result]]
-
-INFO = 20
-
-
-class Terms(Struct, frozen=True, kw_only=True):
-    """On which terms a client speaks: said once in a handshake, or with every request."""
-
-    revision: Revision
-    able: frozenset[str] = frozenset()  # which questions it takes
-    log_level: int | None = INFO  # what it wants to hear of the log; `None` for nothing
-    pushes: bool = False  # whether it can be told of changes at any time
+    Handler = Callable[["Desk", Request, Any, Terms, "Line"], Awaitable[Result]]
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -84,34 +76,30 @@ class Desk:
             found = self._stamps[revision.name] = stamp(self.service.registry.about, revision)
         return found
 
-    async def answer(self, request: Request, terms: Terms, line: Line = NO_LINE) -> Result:
+    def answer(
+        self, request: Request, params: AnyParams, terms: Terms, line: Line = NO_LINE
+    ) -> Awaitable[Result]:
         """Take one request all the way."""
-        handler = (_STATELESS if terms.revision.stateless else _WITH_HANDSHAKE).get(request.method)
-        if handler is None:
-            return RpcError(NO_METHOD, f"Method not found: {request.method}")
-        return await handler(self, request, terms, line)
+        handlers = _STATELESS if terms.revision.stateless else _WITH_HANDSHAKE
+        handler = handlers.get(request.method, Desk.refuse)
+        return handler(self, request, params, terms, line)
 
-    def talks(self, request: Request) -> bool:
-        """Whether a request may have its client told or asked something before its result."""
-        if request.method not in {"tools/call", "resources/read", "prompts/get"}:
-            return False
-        operation = self.operation_of(request)
-        return operation is not None and operation.wants_context
+    async def refuse(self, request: Request, _params: Any, _terms: Terms, _line: Line) -> Result:
+        """Say that there is no such method."""
+        return RpcError(NO_METHOD, f"Method not found: {request.method}")
 
-    def operation_of(self, request: Request) -> Operation | None:
+    def operation_of(self, params: AnyParams) -> Operation | None:
         """Give the operation that a request would run, if it would run one."""
-        registry = self.service.registry
-        if request.method == "resources/read":
-            read = messages.read_params(request.params, messages.ReadResource)
-            found = None if isinstance(read, RpcError) else self._resource_at(read.uri)
+        if type(params) is messages.CallTool:
+            registry = self.service.registry
+            return registry.by_id.get(params.name) or registry.by_name.get(params.name)
+        if isinstance(params, messages.ReadResource):
+            found = self._resource_at(params.uri)
             return found[0].operation if found else None
-        named = messages.read_params(request.params, messages.CallTool)
-        if isinstance(named, RpcError):
-            return None
-        if request.method == "tools/call":
-            return registry.by_id.get(named.name) or registry.by_name.get(named.name)
-        prompt = registry.prompts.get(named.name)
-        return prompt.operation if prompt else None
+        if isinstance(params, messages.GetPrompt):
+            prompt = self.service.registry.prompts.get(params.name)
+            return prompt.operation if prompt else None
+        return None
 
     # ---- what the app is ------------------------------------------------------------------------
 
@@ -143,7 +131,7 @@ class Desk:
             }
         )
 
-    async def discover(self, _request: Request, terms: Terms, _line: Line) -> Result:
+    async def discover(self, _request: Request, _params: Any, terms: Terms, _line: Line) -> Result:
         """Say what is spoken and offered here."""
         instructions = self.service.registry.about.instructions
         fields = b'"supportedVersions":%b,"capabilities":%b%b%b' % (
@@ -154,20 +142,20 @@ class Desk:
         )
         return self.stamp(terms.revision).around(fields)
 
-    async def ping(self, _request: Request, _terms: Terms, _line: Line) -> Result:
+    async def ping(self, _request: Request, _params: Any, _terms: Terms, _line: Line) -> Result:
         """Show a sign of life."""
         return b"{}"
 
-    async def set_level(self, request: Request, _terms: Terms, _line: Line) -> Result:
+    async def set_level(
+        self, _request: Request, _params: Any, _terms: Terms, _line: Line
+    ) -> Result:
         """Accept a level; whoever keeps a session with this client has noted it already."""
-        found = messages.read_params(request.params, messages.SetLevel)
-        return found if isinstance(found, RpcError) else b"{}"
+        return b"{}"
 
-    async def list_page(self, request: Request, terms: Terms, _line: Line) -> Result:
+    async def list_page(
+        self, request: Request, params: messages.ListPage, terms: Terms, _line: Line
+    ) -> Result:
         """List what there is, page by page."""
-        params = messages.read_params(request.params, messages.ListPage)
-        if isinstance(params, RpcError):
-            return params
         key = _LISTS[request.method]
         page = self._lists.page(key, params.cursor, terms.revision, self.stamp(terms.revision))
         if page is None:
@@ -176,18 +164,22 @@ class Desk:
 
     # ---- tools ----------------------------------------------------------------------------------
 
-    async def call_tool(self, request: Request, terms: Terms, line: Line) -> Result:
+    async def call_tool(
+        self, request: Request, params: messages.CallTool, terms: Terms, line: Line
+    ) -> Result:
         """Call a function."""
-        params = messages.read_params(request.params, messages.CallTool)
-        if isinstance(params, RpcError):
-            return params
-        registry = self.service.registry
-        operation = registry.by_id.get(params.name) or registry.by_name.get(params.name)
+        operation = self.operation_of(params)
         if operation is None:
             return RpcError(INVALID_PARAMS, not_found(params.name).message)
-        ended = await self._run(operation, bytes(params.arguments), request, params, terms, line)
-        if isinstance(ended, (bytes, RpcError)):
-            return ended
+        arguments = bytes(params.arguments)
+        ended: Envelope | Result
+        if operation.wants_context or arguments == b"null":
+            ended = await self._run(operation, arguments, request, params, terms, line)
+        else:  # as nearly all of them
+            call = Call(operation.operation_id, arguments)
+            ended = await answer(operation, call, self.service.limit(operation), line.gone)
+        if type(ended) is not Envelope:
+            return ended  # type: ignore[return-value]
         fault = ended.fault
         if fault is not None and (error := _error_of(fault, terms.revision)) is not None:
             return error
@@ -203,13 +195,11 @@ class Desk:
         line: Line,
     ) -> Envelope | Result:
         """Run what a request is about; only a function that wants its context can converse."""
-        limit = self.service.limit(operation)
         if arguments == b"null":
             arguments = b""
         if not operation.wants_context:
-            return await answer(
-                operation, Call(operation.operation_id, arguments), limit, line.gone
-            )
+            call = Call(operation.operation_id, arguments)
+            return await answer(operation, call, self.service.limit(operation), line.gone)
         from kuniumi.serve.mcp.conversation import converse  # noqa: PLC0415 - most functions never ask
 
         return await converse(self, operation, arguments, request, params, terms, line)
@@ -226,11 +216,10 @@ class Desk:
                 return resource, values
         return None
 
-    async def read_resource(self, request: Request, terms: Terms, line: Line) -> Result:
+    async def read_resource(
+        self, request: Request, params: messages.ReadResource, terms: Terms, line: Line
+    ) -> Result:
         """Read what is at an address."""
-        params = messages.read_params(request.params, messages.ReadResource)
-        if isinstance(params, RpcError):
-            return params
         found = self._resource_at(params.uri)
         if found is None:
             return _no_resource(params.uri, terms.revision)
@@ -247,11 +236,10 @@ class Desk:
         caching = write_caching(terms.revision, fresh, private=resource.private)
         return write_contents(ended.body, params.uri, caching, self.stamp(terms.revision))
 
-    async def get_prompt(self, request: Request, terms: Terms, line: Line) -> Result:
+    async def get_prompt(
+        self, request: Request, params: messages.GetPrompt, terms: Terms, line: Line
+    ) -> Result:
         """Begin a conversation."""
-        params = messages.read_params(request.params, messages.GetPrompt)
-        if isinstance(params, RpcError):
-            return params
         prompt = self.service.registry.prompts.get(params.name)
         if prompt is None:
             return RpcError(INVALID_PARAMS, f"Prompt not found: {params.name}")
@@ -267,19 +255,16 @@ class Desk:
         revision = terms.revision
         return write_prompt(ended.body, description, revision, self.stamp(revision))
 
-    async def complete(self, request: Request, terms: Terms, _line: Line) -> Result:
+    async def complete(
+        self, _request: Request, params: messages.Complete, terms: Terms, _line: Line
+    ) -> Result:
         """Complete an argument."""
         from kuniumi.serve.mcp import completing  # noqa: PLC0415 - few complete
 
-        found = await completing.complete(self.service.registry, request)
+        found = await completing.complete(self.service.registry, params)
         if isinstance(found, RpcError):
             return found
         return self.stamp(terms.revision).around(b'"completion":%b' % dumps(found))
-
-
-def supported() -> list[str]:
-    """Name all revisions that are spoken here, the latest first."""
-    return list(reversed(REVISIONS))
 
 
 def _error_of(fault: Fault, revision: Revision) -> RpcError | None:

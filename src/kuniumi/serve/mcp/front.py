@@ -13,7 +13,6 @@ from kuniumi.serve.mcp.guard import Guard
 from kuniumi.serve.mcp.http import Endpoint, Exchange
 from kuniumi.serve.mcp.workers import Workers
 from kuniumi.wire.http import JSON, overloaded
-from kuniumi.wire.status import http_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -84,41 +83,46 @@ class Front:
         """Answer one request."""
         exchange = Exchange(method, headers, b"", receive, send)
         refusal = self._guard.check(headers, server)
-        if refusal is None and b"origin" in headers:
-            exchange.fields += _readable_by(headers[b"origin"])
+        if refusal is None:
+            if b"origin" in headers:
+                exchange.fields += _readable_by(headers[b"origin"])
+            if method == "POST":
+                refusal = self._check_post(exchange)
         if refusal is not None:
             await self.endpoint.refuse(exchange, *refusal)
         elif method == "OPTIONS":
             await self._options(exchange)
-        elif method == "POST":
-            await self._post(exchange)
-            return
-        else:
+        elif method != "POST":
             await self.endpoint.respond(exchange)
+        elif await self._post(exchange):
+            return
         await discard(headers, receive)
 
-    async def _post(self, exchange: Exchange) -> None:
-        most = self.service.limit_concurrency
+    def _check_post(self, exchange: Exchange) -> tuple[int, str] | None:
+        """Give the status and the reason of a refusal, if its body need not be read for one."""
         content_type = exchange.headers.get(b"content-type", b"")
-        if content_type.partition(b";")[0].strip().lower() != JSON:
+        if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
             shown = content_type.decode("latin-1")[:100] or "nothing"
-            said = f"Content-Type is {shown}: send application/json"
-            await self.endpoint.refuse(exchange, 415, said)
-        elif most and self._running >= most:
+            return 415, f"Content-Type is {shown}: send application/json"
+        most = self.service.limit_concurrency
+        if most and self._running >= most:
             exchange.fields.append((b"retry-after", b"1"))
-            await self.endpoint.refuse_body(exchange, 503, overloaded())
-        else:
-            body = await self._body.read(exchange.headers, exchange.receive)
-            if isinstance(body, bytes):
-                exchange.body = body
-                self._running += 1
-                try:
-                    await self.endpoint.respond(exchange)
-                finally:
-                    self._running -= 1
-                return
-            await self.endpoint.refuse_body(exchange, http_status(body), body)
-        await discard(exchange.headers, exchange.receive)
+            return 503, overloaded().message
+        return None
+
+    async def _post(self, exchange: Exchange) -> bool:
+        """Read a body, and answer it. Tells whether all of it was read."""
+        body = await self._body.read(exchange.headers, exchange.receive)
+        if type(body) is not bytes:
+            await self.endpoint.refuse_body(exchange, body)  # type: ignore[arg-type]
+            return False
+        exchange.body = body
+        self._running += 1
+        try:
+            await self.endpoint.respond(exchange)
+        finally:
+            self._running -= 1
+        return True
 
     @staticmethod
     async def _options(exchange: Exchange) -> None:

@@ -15,15 +15,16 @@ import msgspec
 from kuniumi.core.fault import Kind
 from kuniumi.execute.loop import GRACE
 from kuniumi.serve.mcp import changes
-from kuniumi.serve.mcp.desk import Desk, Line, Terms
-from kuniumi.serve.mcp.sessions import EVERYTHING, Session, Sessions
+from kuniumi.serve.mcp.desk import Desk, Line
+from kuniumi.serve.mcp.sessions import Session, Sessions
 from kuniumi.serve.mcp.streams import Stream, position_of
-from kuniumi.serve.mcp.terms import agreed, no_such_revision, stated
+from kuniumi.serve.mcp.terms import Terms, agreed, is_stateless, no_such_revision, stated
 from kuniumi.serve.mcp.workers import NoSuchWorkerError, Relayed
 from kuniumi.wire.jsonrpc import (
     INTERNAL,
     INVALID_REQUEST,
     NO_METHOD,
+    Message,
     Notification,
     Request,
     Response,
@@ -34,8 +35,9 @@ from kuniumi.wire.jsonrpc import (
 )
 from kuniumi.wire.mcp import headers as mirrored
 from kuniumi.wire.mcp import messages
-from kuniumi.wire.mcp.revisions import REVISIONS, UNSAID
+from kuniumi.wire.mcp.revisions import LATEST, REVISIONS, UNSAID
 from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE
+from kuniumi.wire.status import http_status
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -43,10 +45,11 @@ if TYPE_CHECKING:
     from kuniumi.core.fault import Fault
     from kuniumi.core.service import Service
     from kuniumi.serve.mcp.workers import Workers
+    from kuniumi.wire.mcp.messages import AnyParams
+    from kuniumi.wire.mcp.revisions import Revision
 
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
     Headers = Mapping[bytes, bytes]
     Fields = list[tuple[bytes, bytes]]
     Result = bytes | RpcError
@@ -60,11 +63,6 @@ KEPT = 60.0
 
 _JSON = b"application/json"
 _STATUSES = {NO_METHOD: 404, INTERNAL: 500}
-_NAMED = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-}
 
 
 class Exchange:
@@ -126,10 +124,10 @@ class Endpoint:
 
     async def respond(self, exchange: Exchange) -> None:
         """Answer one request."""
-        session_id = exchange.headers.get(b"mcp-session-id", b"").decode("latin-1")
-        revision = REVISIONS.get(_version(exchange.headers))
+        named = exchange.headers.get(b"mcp-session-id")
         session: Session | None = None
-        if session_id and not (revision and revision.stateless):
+        if named and _version(exchange.headers) != LATEST.name:
+            session_id = named.decode("latin-1")
             worker = session_id.partition(".")[0]
             if self._workers is not None and not self._workers.owns(worker):
                 await self._relay(worker, exchange)
@@ -139,7 +137,11 @@ class Endpoint:
                 await self._no_session(exchange)
                 return
         if exchange.method == "POST":
-            await self._post(exchange, session)
+            message = read(exchange.body)
+            if type(message) is Request:
+                await self._request(exchange, message, session)
+            else:
+                await self._message(exchange, message, session)
         elif session is None:
             exchange.fields.append((b"allow", b"POST, OPTIONS"))
             said = f"Method not allowed: {exchange.method} (send POST)"
@@ -158,11 +160,12 @@ class Endpoint:
         """Refuse a request before it was read."""
         await self._refuse(exchange, status, RpcError(INVALID_REQUEST, message))
 
-    async def refuse_body(self, exchange: Exchange, status: int, fault: Fault) -> None:
+    async def refuse_body(self, exchange: Exchange, fault: Fault) -> None:
         """Refuse a body that is too large, or does not come."""
         if fault.kind is Kind.TOO_SLOW:
             exchange.fields.append((b"connection", b"close"))
-        await self._refuse(exchange, status, RpcError(INVALID_REQUEST, fault.message))
+        error = RpcError(INVALID_REQUEST, fault.message)
+        await self._refuse(exchange, http_status(fault), error)
 
     @staticmethod
     async def _refuse(exchange: Exchange, status: int, error: RpcError) -> None:
@@ -182,11 +185,11 @@ class Endpoint:
 
     # ---- what is posted -------------------------------------------------------------------------
 
-    async def _post(self, exchange: Exchange, session: Session | None) -> None:
-        message = read(exchange.body)
-        if type(message) is Request:
-            await self._request(exchange, message, session)
-        elif isinstance(message, RpcError):
+    async def _message(
+        self, exchange: Exchange, message: Message | RpcError, session: Session | None
+    ) -> None:
+        """Take what is no request."""
+        if isinstance(message, RpcError):
             await self._refuse(exchange, 400, message)
         elif isinstance(message, Notification):
             self._notification(message, session)
@@ -205,22 +208,36 @@ class Endpoint:
             session.at_work[params.request_id].set()
 
     async def _request(self, exchange: Exchange, request: Request, session: Session | None) -> None:
-        terms = self._terms(exchange.headers, request, session)
+        said = _version(exchange.headers)
+        revision = REVISIONS.get(said)
+        stateless = is_stateless(request) or (revision is not None and revision.stateless)
+        params = messages.read_request(request, stateless=stateless)
+        if isinstance(params, RpcError):
+            await exchange.answer(400 if stateless else 200, write_error(request.id, params))
+            return
+        terms = (
+            self._stated(exchange.headers, request, params, said)
+            if stateless
+            else _unstated(said, revision, session)
+        )
         if isinstance(terms, RpcError):
-            await self._refuse(exchange, 400, msgspec.structs.replace(terms, id=request.id))
-        elif request.method == "initialize" and not terms.revision.stateless:
-            await self._handshake(exchange, request)
-        elif request.method == "subscriptions/listen" and terms.revision.stateless:
-            await self._listen(exchange, request, terms)
+            await exchange.answer(400, write_error(request.id, terms))
+        elif isinstance(params, messages.Listen):
+            await self._listen(exchange, request, params, terms)
+        elif isinstance(params, messages.Initialize):
+            await self._shake_hands(exchange, request, params)
         elif session is not None:
-            await self._in_session(exchange, request, session)
-        elif exchange.takes_events and self.desk.talks(request):
-            await self._lively(exchange, request, terms)
+            await self._in_session(exchange, request, params, session)
+        elif self._talks(exchange, params):
+            await self._lively(exchange, request, params, terms)
         else:
-            line = Line(gone=exchange.gone)
-            await self._finish(
-                exchange, request, terms, await self.desk.answer(request, terms, line)
-            )
+            result = await self.desk.answer(request, params, terms, Line(gone=exchange.gone))
+            await self._finish(exchange, request, terms, result)
+
+    def _talks(self, exchange: Exchange, params: AnyParams) -> bool:
+        """Whether a client may be told or asked something before the result."""
+        operation = self.desk.operation_of(params)
+        return operation is not None and operation.wants_context and exchange.takes_events
 
     async def _finish(
         self, exchange: Exchange, request: Request, terms: Terms, result: Result
@@ -232,99 +249,73 @@ class Endpoint:
 
     # ---- on which terms -------------------------------------------------------------------------
 
-    def _terms(
-        self, headers: Headers, request: Request, session: Session | None
+    def _stated(
+        self, headers: Headers, request: Request, params: AnyParams, said: str
     ) -> Terms | RpcError:
-        said = _version(headers)
-        revision = REVISIONS.get(said)
-        if revision is not None and not revision.stateless:
-            found = stated(request, pushes=True)
-            if found is None:
-                return session.terms if session else Terms(revision=revision)
-            return mirrored.mismatch(
-                f"the header MCP-Protocol-Version is {said!r}, the body's is not"
-            )
-        found = stated(request, pushes=True, must=revision is not None)
-        if found is None:
-            if said:
-                return no_such_revision(said)
-            return session.terms if session else Terms(revision=UNSAID)
-        return self._mirrored(headers, request, said, found)
-
-    def _mirrored(
-        self, headers: Headers, request: Request, said: str, found: Terms | RpcError
-    ) -> Terms | RpcError:
-        """Check that the headers say what the body says, before anything else is told of it."""
-        wrong = isinstance(found, RpcError)
-        stated_version = _stated_version(request) if wrong else None
-        if isinstance(found, RpcError):
-            if stated_version is not None and stated_version != said:
-                return mirrored.mismatch(
-                    f"the header MCP-Protocol-Version is {said!r}, but the body says {stated_version!r}"
-                )
-            return found
-        version = found.revision.name
-        if said != version:
+        """Give the terms a request states, if its headers say what its body says."""
+        version = params.meta.version
+        if version is not None and version != said:
             return mirrored.mismatch(
                 f"the header MCP-Protocol-Version is {said!r}, but the body says {version!r}"
             )
-        error = mirrored.check(headers, "Mcp-Method", request.method)
-        key = _NAMED.get(request.method)
-        if error is None and key is not None:
-            error = self._check_name(headers, request, key)
-        return error or found
+        terms = stated(params.meta)
+        if isinstance(terms, RpcError):
+            return terms
+        error = mirrored.check(headers, mirrored.METHOD, request.method)
+        return error or self._check_name(headers, params) or terms
 
-    def _check_name(self, headers: Headers, request: Request, key: str) -> RpcError | None:
-        expected = messages.ReadResource if key == "uri" else messages.CallTool
-        params = messages.read_params(request.params, expected)
-        if isinstance(params, RpcError):
-            return params
-        error = mirrored.check(headers, "Mcp-Name", getattr(params, key))
-        if error is not None or not isinstance(params, messages.CallTool):
-            return error
-        operation = self.desk.operation_of(request)
-        if operation is None or request.method != "tools/call":
+    def _check_name(self, headers: Headers, params: AnyParams) -> RpcError | None:
+        if isinstance(params, messages.ReadResource):
+            return mirrored.check(headers, mirrored.NAME, params.uri)
+        if isinstance(params, messages.GetPrompt):
+            return mirrored.check(headers, mirrored.NAME, params.name)
+        if not isinstance(params, messages.CallTool):
             return None
-        return mirrored.check_mirrors(headers, operation, bytes(params.arguments))
+        error = mirrored.check(headers, mirrored.NAME, params.name)
+        operation = self.desk.operation_of(params)
+        if error is not None or operation is None:
+            return error
+        return mirrored.check_mirrors(headers, operation, params.arguments)
 
     # ---- sessions -------------------------------------------------------------------------------
 
-    async def _handshake(self, exchange: Exchange, request: Request) -> None:
-        terms = agreed(request, pushes=False)
-        if isinstance(terms, RpcError):
-            await exchange.answer(200, write_error(request.id, terms))
-            return
+    async def _shake_hands(
+        self, exchange: Exchange, request: Request, params: messages.Initialize
+    ) -> None:
+        terms = agreed(params, pushes=False)
         registry = self.desk.service.registry
         asks = terms.able and any(operation.wants_context for operation in registry)
         if asks or registry.resources:
             terms = msgspec.structs.replace(terms, pushes=True)
             session = self.sessions.open(terms)
-            session.subscription = changes.Subscription(EVERYTHING, session.push)
+            session.subscription = changes.Subscription(messages.LISTS, session.push)
             exchange.fields.append((b"mcp-session-id", session.id.encode()))
         await exchange.answer(200, write_result(request.id, self.desk.greet(terms)))
 
-    async def _in_session(self, exchange: Exchange, request: Request, session: Session) -> None:
+    async def _in_session(
+        self, exchange: Exchange, request: Request, params: AnyParams, session: Session
+    ) -> None:
         if request.method in {"resources/subscribe", "resources/unsubscribe"}:
-            await exchange.answer(200, _subscribe(request, session))
+            if isinstance(params, messages.ReadResource) and session.subscription is not None:
+                session.subscription.turn(params.uri, on=request.method == "resources/subscribe")
+            await exchange.answer(200, write_result(request.id, b"{}"))
             return
-        if request.method == "logging/setLevel":
-            level = messages.read_params(request.params, messages.SetLevel)
-            if isinstance(level, messages.SetLevel):
-                number = messages.LEVELS[level.level]
-                session.terms = msgspec.structs.replace(session.terms, log_level=number)
-        if exchange.takes_events and self.desk.talks(request):
-            await self._lively_in_session(exchange, request, session)
+        if isinstance(params, messages.SetLevel):
+            level = messages.LEVELS[params.level]
+            session.terms = msgspec.structs.replace(session.terms, log_level=level)
+        if self._talks(exchange, params):
+            await self._lively_in_session(exchange, request, params, session)
             return
         terms = session.terms
         given_up = session.at_work[request.key] = asyncio.Event()
         try:
-            result = await self.desk.answer(request, terms, Line(gone=given_up.wait))
+            result = await self.desk.answer(request, params, terms, Line(gone=given_up.wait))
         finally:
             session.at_work.pop(request.key, None)
         await self._finish(exchange, request, terms, result)
 
     async def _lively_in_session(
-        self, exchange: Exchange, request: Request, session: Session
+        self, exchange: Exchange, request: Request, params: AnyParams, session: Session
     ) -> None:
         """Answer a request that may talk: it goes on when its client leaves, which may come back."""
         terms = session.terms
@@ -345,7 +336,7 @@ class Endpoint:
 
         async def work() -> None:
             try:
-                result = await self.desk.answer(request, terms, line)
+                result = await self.desk.answer(request, params, terms, line)
             finally:
                 session.at_work.pop(request.key, None)
             if given_up.is_set():
@@ -388,14 +379,17 @@ class Endpoint:
 
     # ---- streams --------------------------------------------------------------------------------
 
-    async def _lively(self, exchange: Exchange, request: Request, terms: Terms) -> None:
+    async def _lively(
+        self, exchange: Exchange, request: Request, params: AnyParams, terms: Terms
+    ) -> None:
         """Answer a request that may talk; it ends when its client leaves."""
         stream = Stream(resumable=False)
         gone = asyncio.Event()
 
         async def work() -> None:
             line = Line(tell=stream.tell, gone=gone.wait)
-            status, body = _written(request, terms, await self.desk.answer(request, terms, line))
+            result = await self.desk.answer(request, params, terms, line)
+            status, body = _written(request, terms, result)
             stream.finish(body, status)
 
         task = asyncio.create_task(work())
@@ -407,11 +401,9 @@ class Endpoint:
                 await asyncio.wait({task}, timeout=2 * GRACE)
                 task.cancel()
 
-    async def _listen(self, exchange: Exchange, request: Request, terms: Terms) -> None:
-        params = messages.read_params(request.params, messages.Listen)
-        if isinstance(params, RpcError):
-            await self._finish(exchange, request, terms, params)
-            return
+    async def _listen(
+        self, exchange: Exchange, request: Request, params: messages.Listen, terms: Terms
+    ) -> None:
         stream = Stream(resumable=False)
         subscription = changes.Subscription(params.notifications, stream.put, request.key)
         stream.put(changes.acknowledge(subscription))
@@ -486,9 +478,11 @@ def _version(headers: Headers) -> str:
     return headers.get(b"mcp-protocol-version", b"").decode("latin-1").strip()
 
 
-def _stated_version(request: Request) -> str | None:
-    params = messages.read_params(request.params, messages.Plain)
-    return None if isinstance(params, RpcError) else params.meta.version
+def _unstated(said: str, revision: Revision | None, session: Session | None) -> Terms | RpcError:
+    """Give the terms of a request that does not state its own."""
+    if revision is None and said:
+        return no_such_revision(said)
+    return session.terms if session else Terms(revision or UNSAID)
 
 
 def _written(request: Request, terms: Terms, result: Result) -> tuple[int, bytes]:
@@ -497,20 +491,3 @@ def _written(request: Request, terms: Terms, result: Result) -> tuple[int, bytes
         return 200, write_result(request.id, result)
     status = _STATUSES.get(result.code, 400) if terms.revision.stateless else 200
     return status, write_error(request.id, result)
-
-
-def _subscribe(request: Request, session: Session) -> bytes:
-    params = messages.read_params(request.params, messages.ReadResource)
-    if isinstance(params, RpcError):
-        return write_error(request.id, params)
-    if session.subscription is not None:
-        wanted = session.subscription.wanted
-        uris = dict.fromkeys(wanted.resource_subscriptions)
-        if request.method == "resources/subscribe":
-            uris[params.uri] = None
-        else:
-            uris.pop(params.uri, None)
-        session.subscription.wanted = msgspec.structs.replace(
-            wanted, resource_subscriptions=tuple(uris)
-        )
-    return write_result(request.id, b"{}")

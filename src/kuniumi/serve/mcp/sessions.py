@@ -16,14 +16,13 @@ import msgspec
 from kuniumi.core.codec import dumps
 from kuniumi.serve.mcp.stdio import settle_question
 from kuniumi.wire.jsonrpc import write_request
-from kuniumi.wire.mcp.messages import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kuniumi.serve.mcp.changes import Subscription
-    from kuniumi.serve.mcp.desk import Terms
     from kuniumi.serve.mcp.streams import Stream
+    from kuniumi.serve.mcp.terms import Terms
     from kuniumi.wire.jsonrpc import Response
 
 MOST = 10_000
@@ -31,8 +30,6 @@ IDLE = 1800.0
 """Seconds after which a session nobody used is closed."""
 
 _MOST_STREAMS = 100
-
-EVERYTHING = Filter(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
 
 
 class Session:

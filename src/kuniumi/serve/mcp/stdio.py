@@ -19,9 +19,9 @@ from kuniumi.core.codec import dumps
 from kuniumi.errors import FunctionError
 from kuniumi.execute.loop import GRACE
 from kuniumi.serve.mcp import changes
-from kuniumi.serve.mcp.desk import Desk, Line, Terms
+from kuniumi.serve.mcp.desk import Desk, Line
 from kuniumi.serve.mcp.pipes import Inlet, Outlet
-from kuniumi.serve.mcp.terms import agreed, stated
+from kuniumi.serve.mcp.terms import Terms, agreed, is_stateless, stated
 from kuniumi.serve.streams import take_stdin, take_stdout
 from kuniumi.wire.jsonrpc import (
     INTERNAL,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kuniumi.core.service import Service
+    from kuniumi.wire.mcp.messages import AnyParams
 
     Result = bytes | RpcError
 
@@ -137,34 +138,31 @@ class Connection:
             said = "Invalid request: its id is that of a request still at work"
             self._send(write_error(request.id, RpcError(INVALID_REQUEST, said)))
             return
-        terms = stated(request, pushes=True) or self._handshake(request)
-        if not isinstance(terms, Terms):
-            if terms is not None:
-                self._send(write_error(request.id, terms))
+        stateless = is_stateless(request)
+        params = messages.read_request(request, stateless=stateless)
+        if isinstance(params, RpcError):
+            self._send(write_error(request.id, params))
             return
-        work = self._at_work[key] = Work()
-        work.task = self._loop.create_task(self._answer(request, terms, work))
-        self._breathe()
+        terms = stated(params.meta) if stateless else self._terms
+        if isinstance(terms, RpcError):
+            self._send(write_error(request.id, terms))
+        elif isinstance(params, messages.Initialize):
+            self._send(write_result(request.id, self._shake_hands(params)))
+        else:
+            work = self._at_work[key] = Work()
+            work.task = self._loop.create_task(self._answer(request, params, terms, work))
+            self._breathe()
 
-    def _handshake(self, request: Request) -> Terms | RpcError | None:
-        """Give the terms agreed on earlier, or make and answer the agreement."""
-        if request.method != "initialize":
-            return self._terms
-        found = agreed(request, pushes=True)
-        if isinstance(found, RpcError):
-            return found
-        self._terms = found
+    def _shake_hands(self, params: messages.Initialize) -> bytes:
+        """Agree on terms for all that is to come."""
+        self._terms = agreed(params, pushes=True)
         if self._own is None:
-            everything = messages.Filter(
-                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
-            )
-            self._own = changes.Subscription(everything, self._send)
-        self._send(write_result(request.id, self.desk.greet(found)))
-        return None
+            self._own = changes.Subscription(messages.LISTS, self._send)
+        return self.desk.greet(self._terms)
 
-    async def _answer(self, request: Request, terms: Terms, work: Work) -> None:
+    async def _answer(self, request: Request, params: AnyParams, terms: Terms, work: Work) -> None:
         try:
-            result = await self._result(request, terms, work)
+            result = await self._result(request, params, terms, work)
         except asyncio.CancelledError:
             return
         except Exception as error:  # noqa: BLE001 - a mistake of ours must not end the connection
@@ -180,20 +178,24 @@ class Connection:
         else:
             self._send(write_result(request.id, result))
 
-    async def _result(self, request: Request, terms: Terms, work: Work) -> Result:
-        if request.method == "subscriptions/listen" and terms.revision.stateless:
-            return await self._listen(request, terms, work)
+    async def _result(
+        self, request: Request, params: AnyParams, terms: Terms, work: Work
+    ) -> Result:
+        if isinstance(params, messages.Listen):
+            return await self._listen(request, params, terms, work)
         if request.method in {"resources/subscribe", "resources/unsubscribe"}:
-            if not terms.revision.stateless:
-                return self._subscribe(request)
-        elif request.method == "logging/setLevel" and not terms.revision.stateless:
-            self._set_level(request)
+            if isinstance(params, messages.ReadResource) and self._own is not None:
+                self._own.turn(params.uri, on=request.method == "resources/subscribe")
+                return b"{}"
+        elif isinstance(params, messages.SetLevel):
+            level = messages.LEVELS[params.level]
+            self._terms = msgspec.structs.replace(self._terms, log_level=level)
 
         def tell(message: bytes) -> None:
             self._loop.call_soon_threadsafe(self._tell, work, message)
 
         line = Line(tell=tell, ask=self._ask, gone=work.cancelled.wait)
-        return await self.desk.answer(request, terms, line)
+        return await self.desk.answer(request, params, terms, line)
 
     def _tell(self, work: Work, message: bytes) -> None:
         if not work.over and not work.cancelled.is_set():
@@ -201,10 +203,9 @@ class Connection:
 
     # ---- changes --------------------------------------------------------------------------------
 
-    async def _listen(self, request: Request, terms: Terms, work: Work) -> Result:
-        params = messages.read_params(request.params, messages.Listen)
-        if isinstance(params, RpcError):
-            return params
+    async def _listen(
+        self, request: Request, params: messages.Listen, terms: Terms, work: Work
+    ) -> Result:
         subscription = changes.Subscription(params.notifications, self._send, request.key)
         self._send(changes.acknowledge(subscription))
         self._subscriptions.add(subscription)
@@ -216,27 +217,6 @@ class Connection:
                 end = changes.close(subscription, self.desk.stamp(terms.revision).end)
                 self._send(write_result(request.id, end))
         return b""
-
-    def _subscribe(self, request: Request) -> Result:
-        params = messages.read_params(request.params, messages.ReadResource)
-        if isinstance(params, RpcError):
-            return params
-        if self._own is not None:
-            uris = dict.fromkeys(self._own.wanted.resource_subscriptions)
-            if request.method == "resources/subscribe":
-                uris[params.uri] = None
-            else:
-                uris.pop(params.uri, None)
-            self._own.wanted = msgspec.structs.replace(
-                self._own.wanted, resource_subscriptions=tuple(uris)
-            )
-        return b"{}"
-
-    def _set_level(self, request: Request) -> None:
-        params = messages.read_params(request.params, messages.SetLevel)
-        if isinstance(params, messages.SetLevel):
-            level = messages.LEVELS[params.level]
-            self._terms = msgspec.structs.replace(self._terms, log_level=level)
 
     # ---- what is no request ---------------------------------------------------------------------
 

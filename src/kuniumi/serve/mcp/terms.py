@@ -1,50 +1,66 @@
 """On which terms a request comes: what it says of itself, or what a handshake agreed on.
 
-In: a request. Out: `Terms`, or the `RpcError` that says why there are none.
+In: a request, and its parameters. Out: `Terms`, or the `RpcError` that says why there are none.
 """
 
 from __future__ import annotations
 
-from kuniumi.serve.mcp.desk import Terms, supported
-from kuniumi.wire.jsonrpc import INVALID_PARAMS, Request, RpcError
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from kuniumi.wire.jsonrpc import INVALID_PARAMS, RpcError
 from kuniumi.wire.mcp import messages
 from kuniumi.wire.mcp.headers import NO_SUCH_REVISION
-from kuniumi.wire.mcp.revisions import REVISIONS, agree
+from kuniumi.wire.mcp.revisions import REVISIONS, Revision, agree
+
+if TYPE_CHECKING:
+    from kuniumi.wire.jsonrpc import Request
+
+INFO = 20
 
 _MARK = messages.VERSION.encode()
+_NOTHING = messages.Capabilities()
 
 
-def stated(request: Request, *, pushes: bool, must: bool = False) -> Terms | RpcError | None:
-    """Give the terms that a request states itself; nothing if it does not have to."""
-    if not must and _MARK not in bytes(request.params):
-        return None
-    params = messages.read_params(request.params, messages.Plain)
-    if isinstance(params, RpcError):
-        return params
-    meta = params.meta
+class Terms(Struct, frozen=True):
+    """On which terms a client speaks: said once in a handshake, or with every request."""
+
+    revision: Revision
+    capabilities: messages.Capabilities = _NOTHING
+    log_level: int | None = INFO  # what it wants to hear of the log; `None` for nothing
+    pushes: bool = False  # whether it can be told of changes at any time
+
+    @property
+    def able(self) -> frozenset[str]:
+        """Which questions the client takes (`core.questions.NEEDS`)."""
+        able = self.capabilities.names
+        if not self.revision.forms:
+            able -= {"elicitation"}
+        return able if self.revision.visits else able - {"elicitation.url"}
+
+
+def is_stateless(request: Request) -> bool:
+    """Whether a request says of itself on which terms it comes."""
+    return _MARK in bytes(request.params)
+
+
+def stated(meta: messages.Meta) -> Terms | RpcError:
+    """Give the terms that a request states itself."""
     if meta.version is None:
-        return _missing(messages.VERSION) if must else None
+        return _missing(messages.VERSION)
     revision = REVISIONS.get(meta.version)
     if revision is None or not revision.stateless:
         return no_such_revision(meta.version)
     if meta.capabilities is None:
         return _missing(messages.CAPABILITIES)
     level = None if meta.log_level is None else messages.LEVELS[meta.log_level]
-    return Terms(revision=revision, able=meta.capabilities.names, log_level=level, pushes=pushes)
+    return Terms(revision, meta.capabilities, level, True)  # noqa: FBT003 - the fastest way
 
 
-def agreed(request: Request, *, pushes: bool) -> Terms | RpcError:
+def agreed(params: messages.Initialize, *, pushes: bool) -> Terms:
     """Give the terms that a handshake settles on."""
-    params = messages.read_params(request.params, messages.Initialize)
-    if isinstance(params, RpcError):
-        return params
-    revision = agree(params.protocol_version)
-    able = params.capabilities.names
-    if not revision.forms:
-        able -= {"elicitation"}
-    if not revision.visits:
-        able -= {"elicitation.url"}
-    return Terms(revision=revision, able=able, pushes=pushes)
+    return Terms(agree(params.protocol_version), params.capabilities, pushes=pushes)
 
 
 def no_such_revision(wanted: str) -> RpcError:
@@ -54,6 +70,11 @@ def no_such_revision(wanted: str) -> RpcError:
         f"Unsupported protocol version: {wanted}",
         {"supported": supported(), "requested": wanted},
     )
+
+
+def supported() -> list[str]:
+    """Name all revisions that are spoken here, the latest first."""
+    return list(reversed(REVISIONS))
 
 
 def _missing(key: str) -> RpcError:

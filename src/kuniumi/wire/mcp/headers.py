@@ -21,6 +21,8 @@ from kuniumi.wire.jsonrpc import RpcError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from msgspec import Raw
+
     from kuniumi.core.operation import Operation
 
     Headers = Mapping[bytes, bytes]
@@ -41,13 +43,17 @@ def mismatch(said: str) -> RpcError:
     return RpcError(MISMATCH, f"Header mismatch: {said}")
 
 
-def check(headers: Headers, name: str, value: str) -> RpcError | None:
+METHOD, NAME = b"mcp-method", b"mcp-name"
+
+
+def check(headers: Headers, header: bytes, value: str) -> RpcError | None:
     """Compare a header with what the body says."""
-    found = headers.get(name.lower().encode())
-    if found is None:
-        return mismatch(f"the header {name} is missing, and has to be {value!r}")
+    found = headers.get(header)
     if found == value.encode():
         return None
+    name = header.decode().title()
+    if found is None:
+        return mismatch(f"the header {name} is missing, and has to be {value!r}")
     decoded = decode(found)
     if decoded is None:
         return mismatch(f"the header {name} holds what no header may hold")
@@ -91,13 +97,13 @@ def mirrors_of(operation: Operation) -> tuple[Mirror, ...]:
     return found
 
 
-def check_mirrors(headers: Headers, operation: Operation, arguments: bytes) -> RpcError | None:
+def check_mirrors(headers: Headers, operation: Operation, arguments: Raw) -> RpcError | None:
     """Compare the headers that repeat arguments with the arguments."""
     mirrors = mirrors_of(operation)
     if not mirrors:
         return None
     try:
-        given = msgspec.json.decode(arguments or b"{}")
+        given = msgspec.json.decode(bytes(arguments) or b"{}")
     except msgspec.DecodeError:
         return None  # it is told when the arguments are read
     for path, header, kind in mirrors:

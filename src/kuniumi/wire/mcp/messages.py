@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from kuniumi.core.codec import explain
-from kuniumi.wire.jsonrpc import INVALID_PARAMS, RpcError
+from kuniumi.wire.jsonrpc import INVALID_PARAMS, Request, RpcError
 
 Params = TypeVar("Params", bound=Struct)
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -135,12 +135,14 @@ class Initialize(Struct, frozen=True, omit_defaults=True, rename="camel"):
     protocol_version: str
     capabilities: Capabilities = Capabilities()
     client_info: Raw = Raw(b"")
+    meta: Meta = field(default=NO_META, name="_meta")
 
 
 class SetLevel(Struct, frozen=True):
     """logging/setLevel."""
 
     level: Level
+    meta: Meta = field(default=NO_META, name="_meta")
 
 
 class Reference(Struct, frozen=True, omit_defaults=True):
@@ -182,6 +184,10 @@ class Filter(Struct, frozen=True, omit_defaults=True, rename="camel"):
     resource_subscriptions: tuple[str, ...] = ()
 
 
+LISTS = Filter(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+"""What a handshake subscribes to."""
+
+
 class Listen(Struct, frozen=True, omit_defaults=True):
     """subscriptions/listen."""
 
@@ -200,7 +206,41 @@ class _WithMeta(Struct, frozen=True):
     meta: dict[str, Any] = field(default_factory=dict, name="_meta")
 
 
-_decoders: dict[type[Struct], msgspec.json.Decoder[Any]] = {}
+AnyParams = (
+    Plain
+    | CallTool
+    | GetPrompt
+    | ReadResource
+    | ListPage
+    | Initialize
+    | SetLevel
+    | Complete
+    | Listen
+)
+
+_LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+_OFTEN: dict[str, type[Any]] = {
+    "tools/call": CallTool,
+    "prompts/get": GetPrompt,
+    "resources/read": ReadResource,
+    "completion/complete": Complete,
+    **dict.fromkeys(_LISTS, ListPage),
+}
+_STATELESS: dict[str, type[Any]] = {**_OFTEN, "subscriptions/listen": Listen}
+_WITH_HANDSHAKE: dict[str, type[Any]] = {
+    **_OFTEN,
+    "initialize": Initialize,
+    "logging/setLevel": SetLevel,
+    "resources/subscribe": ReadResource,
+    "resources/unsubscribe": ReadResource,
+}
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+
+
+def read_request(request: Request, *, stateless: bool) -> AnyParams | RpcError:
+    """Decode the parameters of a request as its method wants them, in one way of speaking."""
+    expected = (_STATELESS if stateless else _WITH_HANDSHAKE).get(request.method, Plain)
+    return read_params(request.params, expected)
 
 
 def read_params(params: Raw, expected: type[Params]) -> Params | RpcError:
