@@ -30,11 +30,14 @@ TEN, MANY = "kuniumi 10 operations", "kuniumi 10,000 operations"
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One row of the benchmark: POST `path` on `server`."""
+    """One row of the benchmark: POST `body` to `path` on `server`, and find the answer at `where`."""
 
     name: str
     server: Server
     path: str = "/add"
+    body: str = BODY
+    headers: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
 
 
 def peers_python() -> str | None:
@@ -46,15 +49,15 @@ def peers_python() -> str | None:
 def floor() -> list[Contender]:
     """The bare server, with and without reading the request's body."""
     return [
-        Contender(CONSTANT, _on_granian(sys.executable, "constant:app")),
-        Contender(READING, _on_granian(sys.executable, "constant:reading")),
-        Contender(EXHAUSTING, _on_granian(sys.executable, "constant:exhausting")),
+        Contender(CONSTANT, on_granian(sys.executable, "constant:app")),
+        Contender(READING, on_granian(sys.executable, "constant:reading")),
+        Contender(EXHAUSTING, on_granian(sys.executable, "constant:exhausting")),
     ]
 
 
 def kuniumi() -> list[Contender]:
     """Add in its three ways to run a function, on one server."""
-    server = Server("kuniumi", _serving("kuniumi_app.py"), APPS)
+    server = Server("kuniumi", serving("kuniumi_app.py"), APPS)
     return [
         Contender(ASYNC, server, "/functions/AddAsync"),
         Contender(INLINE, server, "/functions/AddInline"),
@@ -64,7 +67,7 @@ def kuniumi() -> list[Contender]:
 
 def crowds() -> list[Contender]:
     """The same function in a small app and, as the last of many, in a crowded one."""
-    return [_crowd(TEN, 10), _crowd(MANY, 10_000)]
+    return [crowd(TEN, 10), crowd(MANY, 10_000)]
 
 
 def peers(python: str) -> list[Contender]:
@@ -82,25 +85,28 @@ def peers(python: str) -> list[Contender]:
         "WARNING",
     )
     return [
-        *(Contender(name, _on_granian(python, f"{name.lower()}_app:app")) for name in asgi),
+        *(Contender(name, on_granian(python, f"{name.lower()}_app:app")) for name in asgi),
         Contender("Robyn (own server)", Server("Robyn", robyn, APPS)),
     ]
 
 
-def _crowd(name: str, operations: int) -> Contender:
+def crowd(name: str, operations: int) -> Contender:
+    """The last of many operations, on a server of its own."""
     environment = (("BENCH_OPERATIONS", str(operations)),)
     return Contender(
         name,
-        Server(name, _serving("kuniumi_many.py"), APPS, environment),
+        Server(name, serving("kuniumi_many.py"), APPS, environment),
         f"/functions/Op{operations - 1}",
     )
 
 
-def _on_granian(python: str, target: str) -> Server:
+def on_granian(python: str, target: str) -> Server:
+    """An ASGI application on the bare server."""
     where = ("--host", "127.0.0.1", "--port", "{port}")
     how = ("--interface", "asgi", "--workers", "1", "--no-ws", "--loop", LOOP, "--no-access-log")
     return Server(target, (python, "-m", "granian", *where, *how, target), APPS)
 
 
-def _serving(script: str) -> tuple[str, ...]:
+def serving(script: str) -> tuple[str, ...]:
+    """The command that serves one of our own applications."""
     return (sys.executable, str(APPS / script), "serve", "--port", "{port}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench import contenders
 from bench.contenders import Contender
-from bench.load import CONNECTIONS, ask, drive
+from bench.load import CONNECTIONS, Load, ask, drive
 from bench.report import Budget, Row, Section
 from bench.servers import BenchError, Running, running
 
@@ -82,13 +82,7 @@ def measure(field: Sequence[Contender], effort: Effort) -> tuple[Row, ...]:
         }
         for each in field:
             verify(each, started[each.server])
-            drive(
-                started[each.server].port,
-                each.path,
-                contenders.BODY,
-                WARM_UP_SECONDS,
-                effort.load_core,
-            )
+            load(each, started[each.server], WARM_UP_SECONDS, effort)
         for turn in range(effort.rounds):
             start = turn * len(field) // effort.rounds
             for each in [*field[start:], *field[:start]]:
@@ -99,9 +93,13 @@ def measure(field: Sequence[Contender], effort: Effort) -> tuple[Row, ...]:
 
 def verify(contender: Contender, on: Running) -> None:
     """Raise unless the contender answers one call as it must."""
-    answer = ask(on.port, "POST", contender.path, contenders.BODY)
-    if answer.status == 200 and json.loads(answer.body) == contenders.ANSWER:
-        return
+    answer = ask(on.port, "POST", contender.path, contender.body, contender.headers)
+    if answer.status == 200:
+        found = json.loads(answer.body)
+        for step in contender.where:
+            found = found.get(step, {})
+        if found == contenders.ANSWER:
+            return
     raise BenchError(f"{contender.name}: answered {answer.status} {answer.body!r}\n{on.log_tail()}")
 
 
@@ -132,6 +130,12 @@ def _cpu_milliseconds_of_get(on: Running, path: str) -> float:
 
 def _sample(contender: Contender, on: Running, effort: Effort) -> dict[str, float]:
     before = on.cpu_seconds()
-    load = drive(on.port, contender.path, contenders.BODY, effort.seconds, effort.load_core)
+    seen = load(contender, on, effort.seconds, effort)
     used = on.cpu_seconds() - before
-    return {CPU: used / load.requests * 1e6, RATE: load.per_second, P50: load.p50, P99: load.p99}
+    return {CPU: used / seen.requests * 1e6, RATE: seen.per_second, P50: seen.p50, P99: seen.p99}
+
+
+def load(contender: Contender, on: Running, seconds: int, effort: Effort) -> Load:
+    """Load one contender."""
+    path, body, headers = contender.path, contender.body, contender.headers
+    return drive(on.port, path, body, seconds, effort.load_core, headers)

@@ -9,6 +9,7 @@ import http.client
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,14 @@ class Answer:
     body: bytes
 
 
-def drive(port: int, path: str, body: str, seconds: int, core: int | None = None) -> Load:
+def drive(
+    port: int,
+    path: str,
+    body: str,
+    seconds: int,
+    core: int | None = None,
+    headers: Sequence[str] = (),
+) -> Load:
     """Load `path` for `seconds` over 16 connections; anything but 2xx is a `BenchError`."""
     if shutil.which("wrk") is None:
         raise BenchError("wrk is missing: apt-get install wrk")
@@ -58,6 +66,7 @@ def drive(port: int, path: str, body: str, seconds: int, core: int | None = None
         url,
         "--",
         body,
+        *headers,
     ]
     ended = subprocess.run(
         pinned(command, core), capture_output=True, text=True, timeout=seconds + 30, check=False
@@ -70,12 +79,16 @@ def drive(port: int, path: str, body: str, seconds: int, core: int | None = None
     return load
 
 
-def ask(port: int, method: str, path: str, body: str | None = None) -> Answer:
+def ask(
+    port: int, method: str, path: str, body: str | None = None, headers: Sequence[str] = ()
+) -> Answer:
     """One request on a connection of its own."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        headers = {"Content-Type": "application/json"} if body else {}
-        connection.request(method, path, body, headers)
+        sent = dict(header.split(": ", 1) for header in headers)
+        if body:
+            sent["Content-Type"] = "application/json"
+        connection.request(method, path, body, sent)
         response = connection.getresponse()
         return Answer(response.status, response.read())
     finally:

@@ -1,8 +1,13 @@
--- POST the body given after `--` as JSON, and end with one JSON line of totals.
+-- POST the body given after `--` as JSON, with the headers that follow it as `Name: value`, and end
+-- with one JSON line of totals.
 function init(args)
   wrk.method = "POST"
   wrk.body = args[1]
   wrk.headers["Content-Type"] = "application/json"
+  for i = 2, #args do
+    local name, value = string.match(args[i], "^([^:]+): (.*)$")
+    wrk.headers[name] = value
+  end
 end
 
 function done(summary, latency)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
     from kuniumi.core.fault import Fault
+    from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
     from kuniumi.serve.mcp.workers import Workers
     from kuniumi.wire.mcp.messages import AnyParams
@@ -215,67 +216,28 @@ class Endpoint:
         if isinstance(params, RpcError):
             await exchange.answer(400 if stateless else 200, write_error(request.id, params))
             return
+        operation = self.desk.operation_of(params)
         terms = (
-            self._stated(exchange.headers, request, params, said)
+            _stated(exchange.headers, request, params, said, operation)
             if stateless
             else _unstated(said, revision, session)
         )
+        # Whether the client may be told or asked something before the result.
+        talks = operation is not None and operation.wants_context and exchange.takes_events
         if isinstance(terms, RpcError):
             await exchange.answer(400, write_error(request.id, terms))
-        elif isinstance(params, messages.Listen):
-            await self._listen(exchange, request, params, terms)
-        elif isinstance(params, messages.Initialize):
-            await self._shake_hands(exchange, request, params)
         elif session is not None:
-            await self._in_session(exchange, request, params, session)
-        elif self._talks(exchange, params):
+            await self._in_session(exchange, request, params, session, talks=talks)
+        elif talks:
             await self._lively(exchange, request, params, terms)
+        elif type(params) is messages.Listen:
+            await self._listen(exchange, request, params, terms)
+        elif type(params) is messages.Initialize:
+            await self._shake_hands(exchange, request, params)
         else:
             result = await self.desk.answer(request, params, terms, Line(gone=exchange.gone))
-            await self._finish(exchange, request, terms, result)
-
-    def _talks(self, exchange: Exchange, params: AnyParams) -> bool:
-        """Whether a client may be told or asked something before the result."""
-        operation = self.desk.operation_of(params)
-        return operation is not None and operation.wants_context and exchange.takes_events
-
-    async def _finish(
-        self, exchange: Exchange, request: Request, terms: Terms, result: Result
-    ) -> None:
-        status, body = _written(request, terms, result)
-        if status == 503:
-            exchange.fields.append((b"retry-after", b"1"))
-        await exchange.answer(status, body)
-
-    # ---- on which terms -------------------------------------------------------------------------
-
-    def _stated(
-        self, headers: Headers, request: Request, params: AnyParams, said: str
-    ) -> Terms | RpcError:
-        """Give the terms a request states, if its headers say what its body says."""
-        version = params.meta.version
-        if version is not None and version != said:
-            return mirrored.mismatch(
-                f"the header MCP-Protocol-Version is {said!r}, but the body says {version!r}"
-            )
-        terms = stated(params.meta)
-        if isinstance(terms, RpcError):
-            return terms
-        error = mirrored.check(headers, mirrored.METHOD, request.method)
-        return error or self._check_name(headers, params) or terms
-
-    def _check_name(self, headers: Headers, params: AnyParams) -> RpcError | None:
-        if isinstance(params, messages.ReadResource):
-            return mirrored.check(headers, mirrored.NAME, params.uri)
-        if isinstance(params, messages.GetPrompt):
-            return mirrored.check(headers, mirrored.NAME, params.name)
-        if not isinstance(params, messages.CallTool):
-            return None
-        error = mirrored.check(headers, mirrored.NAME, params.name)
-        operation = self.desk.operation_of(params)
-        if error is not None or operation is None:
-            return error
-        return mirrored.check_mirrors(headers, operation, params.arguments)
+            status, body = _written(request, terms, result)
+            await exchange.answer(status, body)
 
     # ---- sessions -------------------------------------------------------------------------------
 
@@ -293,8 +255,17 @@ class Endpoint:
         await exchange.answer(200, write_result(request.id, self.desk.greet(terms)))
 
     async def _in_session(
-        self, exchange: Exchange, request: Request, params: AnyParams, session: Session
+        self,
+        exchange: Exchange,
+        request: Request,
+        params: AnyParams,
+        session: Session,
+        *,
+        talks: bool,
     ) -> None:
+        if isinstance(params, messages.Initialize):
+            await self._shake_hands(exchange, request, params)
+            return
         if request.method in {"resources/subscribe", "resources/unsubscribe"}:
             if isinstance(params, messages.ReadResource) and session.subscription is not None:
                 session.subscription.turn(params.uri, on=request.method == "resources/subscribe")
@@ -303,7 +274,7 @@ class Endpoint:
         if isinstance(params, messages.SetLevel):
             level = messages.LEVELS[params.level]
             session.terms = msgspec.structs.replace(session.terms, log_level=level)
-        if self._talks(exchange, params):
+        if talks:
             await self._lively_in_session(exchange, request, params, session)
             return
         terms = session.terms
@@ -312,7 +283,7 @@ class Endpoint:
             result = await self.desk.answer(request, params, terms, Line(gone=given_up.wait))
         finally:
             session.at_work.pop(request.key, None)
-        await self._finish(exchange, request, terms, result)
+        await exchange.answer(*_written(request, terms, result))
 
     async def _lively_in_session(
         self, exchange: Exchange, request: Request, params: AnyParams, session: Session
@@ -478,6 +449,30 @@ def _version(headers: Headers) -> str:
     return headers.get(b"mcp-protocol-version", b"").decode("latin-1").strip()
 
 
+def _stated(
+    headers: Headers, request: Request, params: AnyParams, said: str, operation: Operation | None
+) -> Terms | RpcError:
+    """Give the terms a request states, if its headers say what its body says."""
+    version = params.meta.version
+    if version is not None and version != said:
+        return mirrored.mismatch(
+            f"the header MCP-Protocol-Version is {said!r}, but the body says {version!r}"
+        )
+    terms = stated(params.meta)
+    if isinstance(terms, RpcError):
+        return terms
+    error = mirrored.check(headers, mirrored.METHOD, request.method)
+    if error is not None:
+        return error
+    if isinstance(params, messages.ReadResource):
+        return mirrored.check(headers, mirrored.NAME, params.uri) or terms
+    if isinstance(params, (messages.CallTool, messages.GetPrompt)):
+        error = mirrored.check(headers, mirrored.NAME, params.name)
+        if error is None and operation is not None and type(params) is messages.CallTool:
+            error = mirrored.check_mirrors(headers, operation, params.arguments)
+    return error or terms
+
+
 def _unstated(said: str, revision: Revision | None, session: Session | None) -> Terms | RpcError:
     """Give the terms of a request that does not state its own."""
     if revision is None and said:
@@ -487,7 +482,7 @@ def _unstated(said: str, revision: Revision | None, session: Session | None) -> 
 
 def _written(request: Request, terms: Terms, result: Result) -> tuple[int, bytes]:
     """Write an answer; revisions with a handshake tell errors with status 200."""
-    if not isinstance(result, RpcError):
+    if isinstance(result, bytes):
         return 200, write_result(request.id, result)
     status = _STATUSES.get(result.code, 400) if terms.revision.stateless else 200
     return status, write_error(request.id, result)
