@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
-from kuniumi.core.operation import Operation, Policy, Wording, define
+from kuniumi.core.operation import Operation, Policy, Wording, check_policy, define
 from kuniumi.core.registry import About, Registry
 from kuniumi.core.service import Service
 from kuniumi.env.environment import Environment
@@ -43,6 +43,7 @@ class App:
         self.version = version
         self.description = description
         self._policy = Policy(envelope=envelope, strict=strict, mask_errors=mask_errors)
+        check_policy("the app", self._policy)
         self._asgi: AsgiApp | None = None
         self.service = Service(
             Registry(About(name, version, description)),
@@ -127,10 +128,10 @@ class App:
             ),
             wording=Wording(
                 description=description,
-                params=dict(params or {}),
+                params={} if params is None else params,
                 returns=returns,
-                tags=tuple(tags),
-                errors=dict(errors or {}),
+                tags=tags,  # type: ignore[arg-type] # define sees to it
+                errors={} if errors is None else errors,
                 deprecated=deprecated,
             ),
         )
