@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, overload
 
-from kuniumi.core.operation import Hints, Operation, Policy, Wording, define
+from kuniumi.core.operation import Hints, Operation, Policy, Wording, check_policy, define
 from kuniumi.core.registry import About, Change, Registry
 from kuniumi.core.service import Service
 from kuniumi.env.environment import Environment
@@ -99,6 +99,7 @@ class App:
         self.version = version
         self.description = description
         self._policy = Policy(envelope=envelope, strict=strict, mask_errors=mask_errors)
+        check_policy("the app", self._policy)
         self._asgi: AsgiApp | None = None
         self.service = Service(
             Registry(
@@ -257,15 +258,15 @@ class App:
             ),
             wording=Wording(
                 description=description,
-                params=dict(params or {}),
+                params={} if params is None else params,
                 returns=returns,
                 title=title,
-                tags=tuple(tags),
+                tags=tags,  # type: ignore[arg-type] # define sees to it
                 icons=tuple(icons),
                 meta=dict(meta or {}),
                 headers=dict(headers or {}),
                 schema=input_schema,
-                errors=dict(errors or {}),
+                errors={} if errors is None else errors,
                 deprecated=deprecated,
                 hints=Hints(
                     read_only=read_only,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 
 from kuniumi import App
@@ -31,6 +33,13 @@ def Take(x: int, y: float = 0.0, z: Any = None, s: str = "", items: list[int] = 
 
 def Place(order: Order, express: bool = False) -> None:
     pass
+
+
+@dataclass
+class Fork:
+    left: Fork | None = None
+    right: Fork | None = None
+    value: int = 0
 
 
 def Nothing() -> None:
@@ -162,6 +171,35 @@ def test_several_problems_are_told_at_once(app: App) -> None:
     ]
 
 
+def test_text_that_looks_like_no_number_is_text() -> None:
+    @dataclass
+    class Listed:
+        price: Decimal
+        note: str = ""
+
+    def Buy(listed: Listed, word: str) -> str:
+        return f"{listed.price} {listed.note} {word}"
+
+    app = App(strict=True)
+    app.register(Buy)
+    for text in (
+        "NaN",
+        "1_0",
+        " 1",
+        "1e400",
+        "0e123456",
+        "-Infinity",
+        "a\\u0031",
+        "tiny",
+        "9" * 999,
+    ):
+        body = f'{{"listed":{{"price":"1.50","note":"{text}"}},"word":"{text}"}}'
+        said = msgspec.json.decode(f'"{text}"')
+        assert msgspec.json.decode(app.call("Buy", body.encode()).body) == {
+            "result": f"1.50 {said} {said}"
+        }
+
+
 def test_the_last_of_two_equal_keys_counts(app: App) -> None:
     assert app.call("Take", b'{"x":"a","x":2}').fault is None
     assert fault_of(app.call("Take", b'{"x":2,"x":"a"}')).path == "x"
@@ -209,5 +247,50 @@ def test_a_long_value_is_not_repeated_in_full(app: App, body: str) -> None:
 
 def test_many_loose_values_take_little_time(app: App) -> None:
     started = time.perf_counter()
-    app.call("Take", b'{"x":1,"items":[' + b'"1",' * 1_000_000 + b"1]}")
+    envelope = app.call("Take", b'{"x":1,"items":[' + b'"1",' * 1_000_000 + b"1]}")
     assert time.perf_counter() - started < 2
+    assert envelope.fault is None
+
+
+def Sort(
+    words: list[int | None] | None = None,
+    fork: Fork | None = None,
+    grid: list[list[int]] | None = None,
+) -> None:
+    pass
+
+
+def fork(depth: int, leaf: str) -> str:
+    inside = fork(depth - 1, leaf) if depth else leaf
+    return f'{{"left":{inside},"right":{inside}}}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"words":[' + '"1",' * 100_000 + "1]}",
+        '{"grid":[' + '["1","2"],' * 50_000 + "[1]]}",
+        f'{{"fork":{fork(10, "null")[:-1]},"value":"1"}}}}',
+    ],
+)
+def test_as_many_loose_values_as_a_caller_may_mean_are_read(body: str) -> None:
+    app = App()
+    app.register(Sort)
+    assert app.call("Sort", body.encode()).fault is None
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ('{"words":[' + '"1",' * 900_000 + "1]}", "words"),
+        (f'{{"fork":{fork(16, """{"value":"1"}""")}}}', "fork"),
+    ],
+)
+def test_what_may_be_read_in_too_many_ways_is_told_so(body: str, place: str) -> None:
+    app = App()
+    app.register(Sort)
+    started = time.process_time()
+    fault = fault_of(app.call("Sort", body.encode()))
+    assert time.process_time() - started < 5
+    assert fault.message.startswith(f"Argument {place!r}: expected values as their types have them")
+    assert "too many ways to read these" in fault.message

@@ -348,6 +348,14 @@ class Strange:
     x: int
 
 
+class Model(pydantic.BaseModel):
+    x: int
+
+
+class Other(pydantic.BaseModel):
+    y: int
+
+
 class Half(Enum):
     ONE = 0.5
 
@@ -399,6 +407,13 @@ BAD_TYPES = {
     "a dict with tuples as keys": (dict[tuple[int, int], int], "type tuple", "as keys"),
     "a dict with objects as keys": (dict[Cat, int], "keys of type Cat", "as keys"),
     "a dict with null as a key": (dict[str | None, int], "keys of type NoneType", "as keys"),
+    "a model or something else": (Model | int, "union", "other models and None only"),
+    "a model or a dataclass": (Model | Dog, "union", "other models and None only"),
+    "models pydantic can't tell apart": (
+        Annotated[Model | Other, pydantic.Field(discriminator="kind")],
+        "can't tell its models apart",
+        "needs a discriminator field",
+    ),
 }
 
 
@@ -496,6 +511,19 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "a description that is no text": ({"description": 5}, "description"),
     "an error that is a success": ({"errors": {200: "fine"}}, "400 to 599"),
     "an error that is no number": ({"errors": {"x": "?"}}, "400 to 599"),
+    "an error whose words are no text": ({"errors": {404: 5}}, "errors: 404=5 must be text"),
+    "words in a list": ({"params": ["x"]}, "params=['x'] must be a dict, like {'x': 'What it is'}"),
+    "no words, but false": ({"params": False}, "params=False must be a dict"),
+    "errors in a list": ({"errors": [404]}, "errors=[404] must be a dict, like {404: "),
+    "a number of tags": ({"tags": 5}, "tags=5 must be a list of texts"),
+    "tags in one text": ({"tags": "abc"}, "tags='abc' must be a list of texts"),
+    "a tag that is no text": ({"tags": ["a", 5]}, "tags: one=5 must be text"),
+    "what is given back as no text": ({"returns": 5}, "returns=5 must be text"),
+    "an envelope that is a list": ({"envelope": []}, "'wrapped' or 'bare'"),
+    "strictness in words": ({"strict": "no"}, "strict='no' must be True or False"),
+    "inline by number": ({"inline": 1}, "inline=1 must be True or False"),
+    "masks in words": ({"mask_errors": "yes"}, "mask_errors='yes' must be True or False"),
+    "deprecation in words": ({"deprecated": "soon"}, "deprecated='soon' must be True or False"),
 }
 
 
@@ -522,6 +550,52 @@ def test_what_is_taken_is_told_with_who_took_it(options: dict[str, str], taken: 
         app.register(AddLater, **{"name": "Add", **options})  # type: ignore[arg-type]
     assert taken in str(refused.value)
     assert f"{__name__}.Add" in str(refused.value)
+
+
+def test_no_name_is_anothers_operation_id() -> None:
+    app = App()
+    app.register(Add)
+    with pytest.raises(DefinitionError, match=r"name 'functions\.Add' is taken"):
+        app.register(AddLater, name="functions.Add")
+    with pytest.raises(DefinitionError, match="operation id 'Add' is taken"):
+        app.register(AddLater, operation_id="Add")
+    assert app.register(AddLater, name="Both", operation_id="Both").name == "Both"
+
+
+def test_words_are_copied_when_a_function_is_registered() -> None:
+    params, tags = {"x": "First"}, ["sums"]
+    operation = App().register(Add, params=params, tags=tags)
+    params["y"] = "Second"
+    tags.append("more")
+    assert (operation.wording.params, operation.wording.tags) == ({"x": "First"}, ("sums",))
+
+
+BAD_APPS: dict[str, tuple[dict[str, Any], str]] = {
+    "no name": ({"name": None}, "name=None must be text"),
+    "a version that is a number": ({"version": 1.0}, "version=1.0 must be text"),
+    "a description that is no text": ({"description": 5}, "description=5 must be text"),
+    "negative time": ({"timeout": -1}, "timeout=-1 must be a positive number of seconds"),
+    "no time at all": ({"timeout": 0}, "timeout=0 must be a positive number"),
+    "time as text": ({"timeout": "5"}, "timeout='5' must be a positive number"),
+    "less than no calls": ({"limit_concurrency": -1}, "limit_concurrency=-1 must be a number"),
+    "a limit as text": ({"limit_concurrency": "5"}, "limit_concurrency='5' must be a number"),
+    "a limit that is true": ({"limit_concurrency": True}, "limit_concurrency=True must be"),
+    "a misspelt format": ({"http_format": "tool_result"}, "must be 'json' or 'tool-result'"),
+    "an unknown envelope": ({"envelope": "round"}, "must be 'wrapped' or 'bare'"),
+    "strictness in words": ({"strict": "no"}, "strict='no' must be True or False"),
+    "masks in words": ({"mask_errors": "no"}, "mask_errors='no' must be True or False"),
+    "variables in a list": ({"env": ["A=1"]}, "env=['A=1'] must be a dict of texts"),
+    "a variable that is a number": ({"env": {"A": 1}}, "env={'A': 1} must be a dict of texts"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_APPS)
+def test_an_option_of_the_app_that_makes_no_sense_is_refused_at_once(what: str) -> None:
+    options, told = BAD_APPS[what]
+    with pytest.raises(DefinitionError) as refused:
+        App(**options)
+    assert str(refused.value).startswith("the app: ")
+    assert told in str(refused.value)
 
 
 def test_a_generator_cannot_run_inline() -> None:

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from datetime import time as time_of_day
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
+from uuid import UUID
 
 import msgspec
 import pydantic
@@ -60,6 +62,32 @@ class Holder:
 
 class Typed(TypedDict):
     a: int
+
+
+@dataclass
+class Bill:
+    total: Decimal
+
+
+@dataclass
+class Bag:
+    items: dict[Any, Any]
+
+
+@dataclass
+class Stamp:
+    id: UUID
+    at: datetime | None = None
+
+
+@dataclass
+class LateStamp(Stamp):
+    late: int = 0
+
+
+DASHLESS: Any = "12345678123456781234567812345678"
+ODD: Any = "2020-01-01 00:00:00z"
+STAMP = '{"id":"%s","at":%s}'
 
 
 def cyclic_list() -> Any:
@@ -153,6 +181,15 @@ FORBIDDEN: dict[str, tuple[Any, Any, str]] = {
     "NaN in a model for anything": (Any, Model(extra=NAN), "NaN or an infinity"),
     "NaN in a model in a dataclass": (Holder, Holder(Model(extra=NAN)), "NaN or an infinity"),
     "NaN in a list of models": (list[Model], [Model(x=INF)], "NaN or an infinity"),
+    "a decimal that is none": (Decimal, Decimal("NaN"), "NaN or an infinity"),
+    "an infinite decimal": (Decimal, Decimal("-Infinity"), "NaN or an infinity"),
+    "a signalling decimal": (Decimal, Decimal("sNaN"), "NaN or an infinity"),
+    "a decimal that is none, as text": (Decimal, "nan", "NaN or an infinity"),
+    "a decimal that is none beside null": (list[Decimal | None], [None, Decimal("NaN")], "NaN or"),
+    "a decimal that is none as a key": (dict[Decimal, int], {Decimal("NaN"): 1}, "NaN or"),
+    "a decimal that is none in a dataclass": (Bill, Bill(Decimal("NaN")), "NaN or an infinity"),
+    "a decimal that is none for anything": (Any, [Decimal("NaN")], "NaN or an infinity"),
+    "raw JSON with a number that is none": (msgspec.Raw, msgspec.Raw(b"[1e400]"), "out of range"),
     "a lone surrogate": (str, "\ud800", "lone surrogate"),
     "a lone surrogate in a list": (Any, ["a\udcffb"], "lone surrogate"),
     "a lone surrogate as a key": (Any, {"\ud800": 1}, "lone surrogate"),
@@ -204,6 +241,29 @@ REWRITTEN: list[tuple[Any, Any, str]] = [
     (frozenset[str], ["a", "a"], '["a"]'),
     (dict, {1: "a", "1": "b"}, '{"1":"b"}'),
     (Any, {1: "a", "1": "b"}, '{"1":"b"}'),
+    (list[dict[str, int]], [{1: 1, "1": 2}], '[{"1":2}]'),
+    (list[Any], [[{1: 1, "1": 2}]], '[[{"1":2}]]'),
+    (dict[str, dict[str, int]], {"a": {1: 1, "1": 2}}, '{"a":{"1":2}}'),
+    (Bag, Bag({1: 1, "1": 2}), '{"items":{"1":2}}'),
+    (list[Bag], [Bag({1: ":", "1": ":"})], '[{"items":{"1":":"}}]'),
+    (Node, Node(1.5, extra={1: 0.1, "1": 0.2}), '{"value":1.5,"next":null,"extra":{"1":0.2}}'),
+    (list[Typed], [{"a": 1, 2: 3, "2": 4}], '[{"a":1,"2":4}]'),
+    (
+        msgspec.Raw,
+        msgspec.Raw(b'{"a":1,"a":0.10000000000000000001}'),
+        '{"a":0.10000000000000000001}',
+    ),
+    (list[msgspec.Raw], [msgspec.Raw(rb'{"a":1,"a":"\u003a"}')], '[{"a":":"}]'),
+    (msgspec.Raw, msgspec.Raw(b'{"a": ":", "b": {"a": 1.50}}'), '{"a": ":", "b": {"a": 1.50}}'),
+    (str, "NaN", '"NaN"'),
+    (Any, "Infinity", '"Infinity"'),
+    (Decimal, Decimal("1E+400"), '"1E+400"'),
+    (UUID, DASHLESS, '"12345678-1234-5678-1234-567812345678"'),
+    (Stamp, Stamp(DASHLESS), STAMP % ("12345678-1234-5678-1234-567812345678", "null")),
+    (Stamp, Stamp(UUID(int=1), ODD), STAMP % (UUID(int=1), '"2020-01-01T00:00:00Z"')),
+    (Stamp, LateStamp(UUID(int=1), None, 5), (STAMP % (UUID(int=1), "null"))[:-1] + ',"late":5}'),
+    (datetime, "2020-01-01t00:00:00+0100", '"2020-01-01T00:00:00+01:00"'),
+    (list[time_of_day], ["10:00:00z", "10:00:00"], '["10:00:00Z","10:00:00"]'),
     (float | None, None, "null"),
     (Any, [None], "[null]"),
     (Model, {"x": 2}, '{"x":2.0,"extra":null}'),

@@ -190,10 +190,49 @@ class Shop:
     others: list[Address] = field(default_factory=list)
 
 
+@dataclass
+class Bill:
+    total: Decimal
+
+
+class Priced(pydantic.BaseModel):
+    price: Decimal
+    extra: Any = None
+    weight: float = 0.5
+    others: list[Decimal] = []
+    named: dict[str, Decimal] = {}
+    both: tuple[Decimal, float] | None = None
+
+
+class Hen(pydantic.BaseModel):
+    kind: Literal["hen"]
+    eggs: int
+
+
+class Fox(pydantic.BaseModel):
+    kind: Literal["fox"]
+    weight: Decimal = Decimal(1)
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def heavy(self) -> bool:
+        return self.weight > 5
+
+
+Animal = Annotated[Hen | Fox, pydantic.Field(discriminator="kind", description="Either")]
+
+
+@dataclass
+class Farm:
+    animal: Hen | Fox
+    others: list[Animal | None] = field(default_factory=list)
+
+
 UserId = NewType("UserId", int)
 Age = NewType("Age", Annotated[int, at.Ge(0)])
 
 ID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+PRICED = '{"price":%s,"extra":null,"weight":0.5,"others":[],"named":{},"both":null}'
 TREE = '{"value":1,"children":[{"value":2,"children":[],"parent":null}],"parent":null}'
 
 # Each row: a type, JSON that it takes, and the JSON that comes out (None: the same).
@@ -311,6 +350,26 @@ ACCEPTED: list[tuple[Any, str, str | None]] = [
     (list[Address], '[{"street":"a","number":2}]', None),
     (dict[str, Address | None], '{"a":{"street":"a","number":2},"b":null}', None),
     (Numbers, "[1,2]", None),
+    (Priced, '{"price":0.1000000000000000000000001}', PRICED % '"0.1000000000000000000000001"'),
+    (Priced, '{"price":1.50}', PRICED % '"1.50"'),
+    (Priced, '{"price":"1.50"}', PRICED % '"1.50"'),
+    (
+        Priced,
+        '{"price":1,"extra":1.50,"weight":1.50,"others":[1.50],"named":{"a":1.50},"both":[1.50,1.50]}',
+        '{"price":"1","extra":1.5,"weight":1.5,"others":["1.50"],"named":{"a":"1.50"},"both":["1.50",1.5]}',
+    ),
+    (Hen | Fox, '{"kind":"hen","eggs":2}', None),
+    (Hen | Fox | None, "null", None),
+    (
+        Hen | Fox | None,
+        '{"kind":"fox","weight":1.50}',
+        '{"kind":"fox","weight":"1.50","heavy":false}',
+    ),
+    (list[Hen | Fox], '[{"kind":"hen","eggs":2}]', None),
+    (list[Hen] | Fox, '[{"kind":"hen","eggs":2}]', None),
+    (Animal, '{"kind":"fox","weight":"2"}', '{"kind":"fox","weight":"2","heavy":false}'),
+    (Farm, '{"animal":{"kind":"hen","eggs":2}}', '{"animal":{"kind":"hen","eggs":2},"others":[]}'),
+    (Farm, '{"animal":{"kind":"hen","eggs":2},"others":[{"kind":"hen","eggs":0},null]}', None),
     (
         Shop,
         '{"owner":{"fullName":"Ann"},"others":[{"street":"a"}]}',
@@ -356,7 +415,32 @@ REFUSED: list[tuple[Any, str, str]] = [
     (date, '"2026-13-01"', "'x': invalid RFC3339 encoded date"),
     (timedelta, "3600", "'x': expected a duration like PT1H30M, got 3600"),
     (UUID, '"a"', "'x': invalid UUID"),
-    (Decimal, '"a"', "'x': invalid decimal string"),
+    (Decimal, '"a"', "'x': expected a decimal number, got \"a\""),
+    (Decimal, '"NaN"', "'x': expected a decimal number, got \"NaN\""),
+    (Decimal, '"-Infinity"', "'x': expected a decimal number"),
+    (Decimal, r'"\u004eaN"', "'x': expected a decimal number, got \"NaN\""),
+    (Decimal, r'"N\u0061N"', "'x': expected a decimal number, got \"NaN\""),
+    (Decimal, '"sNaN12"', "'x': expected a decimal number"),
+    (Decimal, '"1_0"', "'x': expected a decimal number"),
+    (Decimal, '"1e"', "'x': expected a decimal number"),
+    (Decimal, "true", "'x': expected a decimal number, got true"),
+    (Decimal, "1e400", "'x': number out of range"),
+    (Decimal | None, '"NaN"', "'x': expected a decimal number or null, got \"NaN\""),
+    (list[Decimal], '["1","nan"]', "'x[1]': expected a decimal number, got \"nan\""),
+    (dict[Decimal, int], '{"NaN":1}', "'x': expected a decimal number as a key, got \"NaN\""),
+    (Bill, '{"total":"inf"}', "'x.total': expected a decimal number, got \"inf\""),
+    (Bill, '{"total":"1","unknown":[1,1e400]}', "'x.unknown[1]': number out of range"),
+    (Bill, f'{{"total":"1","unknown":-{"9" * 400}.5}}', "'x.unknown': number out of range"),
+    (Line, '{"price":1.5,"unknown":{"a":1E+400}}', "'x.unknown.a': number out of range"),
+    (Row, '[1,"b",1e400]', "'x[2]': number out of range"),
+    (msgspec.Raw, '{"a":[1e400]}', "'x.a[0]': number out of range"),
+    (Priced, '{"price":1,"extra":{"a":[1e400]}}', "'x.extra.a[0]': number out of range"),
+    (Priced, '{"price":"NaN"}', "'x.price': expected a decimal number, got \"NaN\""),
+    (time, '"soon"', "'x': invalid RFC3339 encoded time"),
+    (time | None, '"soon"', "'x': expected a time like 12:00:00 or null, got \"soon\""),
+    (dict[date, int], '{"soon":1}', "'x': expected a date like 2026-01-31 as a key, got \"soon\""),
+    (Hen | Fox, '{"kind":"cow"}', '\'x.kind\': expected one of "hen", "fox", got "cow"'),
+    (Hen | Fox, '{"kind":"hen"}', "'x.eggs' is missing: expected an integer"),
     (bytes, '"a"', "'x': invalid base64"),
     (tuple[int, str], "[1]", "expected an array of 2 items, got an array of 1"),
     (tuple[int, str], '[1,"a",2]', "expected an array of 2 items, got an array of 3"),

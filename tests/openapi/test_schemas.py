@@ -17,9 +17,12 @@ import pydantic
 import pytest
 
 from kuniumi import App
+from kuniumi.core import forms
 from kuniumi.core.describe import described_input, described_output
+from kuniumi.core.forms import TIME, WRITTEN_MOMENT, WRITTEN_TIME
 
 Item = TypeVar("Item")
+DECIMAL = {"type": "string", "format": "decimal", "pattern": forms.DECIMAL}
 
 
 @dataclass
@@ -167,10 +170,15 @@ def result_of(annotation: Any) -> dict[str, Any]:
         (datetime.datetime, {"type": "string", "format": "date-time"}),
         (datetime.timedelta, {"type": "string", "format": "duration"}),
         (uuid.UUID, {"type": "string", "format": "uuid"}),
-        (decimal.Decimal, {"type": "string", "format": "decimal"}),
+        (decimal.Decimal, {"anyOf": [DECIMAL, {"type": "number"}]}),
+        (
+            decimal.Decimal | None,
+            {"anyOf": [DECIMAL, {"type": "number"}, {"type": "null"}]},
+        ),
+        (datetime.time, {"type": "string", "pattern": TIME}),
         (bytes, {"type": "string", "contentEncoding": "base64"}),
         (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
+        (set[int], {"type": "array", "items": {"type": "integer"}}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
         (Literal["a", "b"], {"enum": ["a", "b"]}),
@@ -181,6 +189,64 @@ def result_of(annotation: Any) -> dict[str, Any]:
 )
 def test_a_plain_type_is_written_in_place(annotation: Any, schema: dict[str, Any]) -> None:
     assert schema_of(annotation) == schema
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
+        (decimal.Decimal, {"type": "string", "format": "decimal"}),
+        (uuid.UUID, {"type": "string", "format": "uuid"}),
+        (datetime.datetime, {"type": "string", "pattern": WRITTEN_MOMENT}),
+        (datetime.time, {"type": "string", "pattern": WRITTEN_TIME}),
+    ],
+    ids=str,
+)
+def test_a_result_is_described_as_it_goes_out(annotation: Any, schema: dict[str, Any]) -> None:
+    assert result_of(annotation)["properties"]["result"] == schema
+    model = pydantic.create_model("Model", x=(annotation, ...))
+    held = result_of(model)["properties"]["result"]["properties"]["x"]
+    assert held == {**schema, "title": "X"}
+
+
+def test_an_offset_is_promised_where_it_is_demanded() -> None:
+    aware = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+    promised = {"type": "string", "format": "date-time"}
+    assert result_of(aware)["properties"]["result"] == promised
+    model = pydantic.create_model("Model", x=(pydantic.AwareDatetime, ...))
+    held = result_of(model)["properties"]["result"]["properties"]["x"]
+    assert held == {**promised, "title": "X"}
+
+
+INTEGER = {"type": "string", "pattern": "^-?(0|[1-9][0-9]*)$"}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "names"),
+    [
+        (dict[int, int], INTEGER),
+        (dict[Literal["k", 2], int], {"enum": ["2", "k"]}),
+        (dict[Color, int], {"enum": ["blue", "red"]}),
+        (dict[Level, int], {"enum": ["1", "2"]}),
+        (dict[datetime.date, int], {"type": "string", "format": "date"}),
+        (dict[uuid.UUID, int], {"type": "string", "format": "uuid"}),
+        (dict[decimal.Decimal, int], DECIMAL),
+        (dict[Annotated[int, "A number"], int], INTEGER),
+        (
+            dict[datetime.date | int, int],
+            {"anyOf": [{"type": "string", "format": "date"}, INTEGER]},
+        ),
+        (dict[int | str, int], None),
+        (dict[str, int], None),
+        (dict[Any, int], None),
+        (dict[Annotated[str, annotated_types.MaxLen(3)], int], {"maxLength": 3}),
+    ],
+    ids=str,
+)
+def test_the_keys_of_a_dict_are_told(annotation: Any, names: dict[str, Any] | None) -> None:
+    assert schema_of(annotation).get("propertyNames") == names
+    nested = schema_of(list[annotation] | None)["anyOf"][0]["items"]
+    assert nested.get("propertyNames") == names
 
 
 def test_a_moment_is_told_wherever_it_stands() -> None:
@@ -469,6 +535,68 @@ def test_summary_and_description_come_from_the_docstring(function: Callable[...,
     assert (words.summary, words.description) == ("Better.", "Better.\nMuch.")
 
 
+def Wrapped() -> None:
+    """Does it, and goes on
+    in the line below.
+
+    At length,
+    in two lines.
+    """  # noqa: D205
+
+
+def Listing() -> None:
+    """Does it:
+    - once
+    - twice
+    """  # noqa: D205, D415
+
+
+@pytest.mark.parametrize(
+    ("function", "summary", "description"),
+    [
+        (
+            Wrapped,
+            "Does it, and goes on in the line below.",
+            "Does it, and goes on in the line below.\n\nAt length,\nin two lines.",
+        ),
+        (Listing, "Does it:", "Does it:\n\n- once\n- twice"),
+    ],
+)
+def test_a_summary_ends_where_its_paragraph_does(
+    function: Callable[..., Any], summary: str, description: str
+) -> None:
+    from kuniumi.core.describe import words_of
+
+    words = words_of(App("A").register(function))
+    assert (words.summary, words.description) == (summary, description)
+
+
+def test_numpys_returns_describe_each_of_several_values() -> None:
+    def divide() -> tuple[int, Annotated[int, "From the annotation"], int]:
+        """Divide it.
+
+        Returns
+        -------
+        quotient : int
+            How often it goes
+        remainder : int
+            From the docstring
+        steps : int
+            How long it
+            took
+        """  # noqa: D416
+        return 1, 2, 3
+
+    told = outputs(divide)
+    assert "description" not in told
+    assert [part["description"] for part in told["properties"].values()] == [
+        "How often it goes",
+        "From the annotation",
+        "How long it took",
+    ]
+    assert outputs(divide, returns="All of it")["description"] == "All of it"
+
+
 def test_a_sentence_under_numpys_returns_is_no_type() -> None:
     def give() -> int:
         """Give it.
@@ -578,6 +706,25 @@ def test_a_model_within_a_list_or_a_class_is_described_likewise() -> None:
     held = result_of(Holder)["properties"]["result"]["properties"]["model"]
     assert held["properties"].keys() == {"Side", "area"}
     assert schema_of(Holder)["properties"]["model"]["properties"].keys() == {"Side"}
+
+
+def test_a_model_promises_no_more_than_is_so() -> None:
+    model = pydantic.create_model(
+        "Model", tags=(set[int], ...), price=(decimal.Decimal, ...), at=(datetime.datetime, ...)
+    )
+    properties = schema_of(model)["properties"]
+    assert "uniqueItems" not in properties["tags"]
+    assert {arm.get("format") for arm in properties["price"]["anyOf"]} == {None, "decimal"}
+    assert properties["at"]["format"] == "date-time"
+
+
+def test_a_union_of_models_tells_each_of_them() -> None:
+    either = Annotated[Model | Tree, "Either"]
+    assert schema_of(either)["description"] == "Either"
+    schema = inputs(_taking(x=Model | Tree))
+    first, second = schema["properties"]["x"]["anyOf"]
+    assert (first["title"], second) == ("Model", {"$ref": "#/$defs/Tree"})
+    assert result_of(list[Model | Tree])["properties"]["result"]["type"] == "array"
 
 
 def test_a_description_is_made_anew_for_nobody() -> None:

@@ -82,6 +82,11 @@ class Order:
     lines: list[str]
 
 
+class Tagged(pydantic.BaseModel):
+    tags: set[int]
+    price: decimal.Decimal = decimal.Decimal(1)
+
+
 class Model(pydantic.BaseModel):
     side: int
     tags: set[str] = set()
@@ -165,6 +170,44 @@ def judge(foreign: Foreign) -> Iterator[Judge]:
     with process:
         yield ask
         asked.close()
+
+
+# Each row: a type, and JSON values that may or may not be taken for it.
+DOUBTFUL: list[tuple[Any, list[Any]]] = [
+    (set[int], [[1, 1], [], [1, "a"]]),
+    (frozenset[str], [["a", "a"]]),
+    (Annotated[set[int], msgspec.Meta(min_length=2)], [[1, 1], [1, 2], [1]]),
+    (decimal.Decimal, [1.5, 1, "1.5", "-1e5", "+.5", "1.", "abc", "NaN", "inf", " 1", "1_0", "\u0661", True]),
+    (decimal.Decimal | int | None, [1.5, "1.5", "a", None, False]),
+    (list[decimal.Decimal], [[1.5, "1.5"], ["a"]]),
+    (datetime.time, ["10:00:00", "10:00:00.5Z", "10:00:00+01:00", "abc", "10:00", "23:59:60Z", "25:00:00", 5]),
+    (Annotated[datetime.time, msgspec.Meta(tz=True)], ["10:00:00", "10:00:00z", "10:00:00-0100"]),
+    (datetime.time | None, ["10:00:00", "abc", None]),
+    (dict[int, int], [{"1": 1}, {"-1": 1}, {"x": 1}, {"01": 1}, {"1.0": 1}, {"": 1}]),
+    (dict[float, int], [{"1.5": 1}, {"1e3": 1}, {"x": 1}, {".5": 1}]),
+    (dict[Literal["k"], int], [{"k": 1}, {"z": 1}]),
+    (dict[Literal["k", 2], int], [{"k": 1}, {"2": 1}, {"z": 1}]),
+    (dict[Color, int], [{"red": 1}, {"RED": 1}]),
+    (dict[Level, int], [{"1": 1}, {"3": 1}]),
+    (dict[datetime.date, int], [{"2020-01-01": 1}]),
+    (dict[decimal.Decimal, int], [{"1.5": 1}, {"NaN": 1}, {"a": 1}]),
+    (dict[datetime.time, int], [{"10:00:00": 1}, {"soon": 1}]),
+    (Tagged, [{"tags": [1, 1]}, {"tags": [1], "price": 1.5}, {"tags": ["a"]}, {"tags": [], "price": "a"}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("annotation", "values"), DOUBTFUL)
+def test_a_strict_function_takes_just_what_its_schema_says(
+    judge: Judge, annotation: Any, values: list[Any]
+) -> None:
+    def Take(x: Any) -> None: ...
+
+    Take.__annotations__["x"] = annotation
+    app = App("A", strict=True)
+    schema = input_schema(app.register(Take))
+    for value in values:
+        taken = app.call("Take", json.dumps({"x": value}).encode()).fault is None
+        assert taken == (judge(schema, {"x": value}) == []), value
 
 
 @settings(

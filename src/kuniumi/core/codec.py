@@ -6,11 +6,17 @@ In: values, or types. Out: bytes, or decoders. It knows JSON, and nothing of cal
 from __future__ import annotations
 
 import re
-from typing import Any
+import sys
+from decimal import Decimal
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kuniumi.core.types import is_pydantic
+from kuniumi.core.types import has_fields, holds, is_pydantic, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _KINDS = {
     "int": "an integer",
@@ -29,6 +35,36 @@ _KINDS = {
 }
 _PLACE = re.compile(r" - at `(key` in `)?\$([^`]*)`\Z")
 _KIND = re.compile(r"(?<=xpected )`([\w |]+)`|(?<=, got )`([\w |]+)`")
+_ZEROS = bytes.maketrans(b"0123456789E", b"0000000000e")
+_MANY_DIGITS = b"0" * 200
+_ODD_DECIMAL = r"""(?xi) " (?:
+    [+\-.0-9e]*+ (?: \\ | [\s_\d] [\s_+\-.\de]*+ ["\\])           # " 1", "1_0", "1\u0030"
+  | [\s_+\-]*+ (?: [s_]*n_*a_*n | _*i_*n_*f) [inty_\s\d]*+ ["\\]  # "NaN", "-Infinity"
+  | [\s_+\-]*+ [snaifty_]++ \\                                   # "N\u0061N"
+)"""
+"""Text that Python's decimals take and ours don't."""
+
+
+class Written(float):
+    """A number as it was written, where a float has lost some of its digits.
+
+    The decoder gives a model plain data, and the model may want a decimal.
+    """
+
+    __slots__ = ("text",)
+    text: str
+
+
+def _as_written(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        msg = "Number out of range"
+        raise ValueError(msg)
+    if repr(number) == text:
+        return number
+    written = Written(number)
+    written.text = text
+    return written
 
 
 def _encode_foreign(value: Any) -> Any:
@@ -61,7 +97,52 @@ dumps = msgspec.json.Encoder(enc_hook=_encode_foreign).encode
 
 def decoder(expected: Any) -> msgspec.json.Decoder[Any]:
     """Build a strict decoder for a type that `types.adapt` accepted."""
-    return msgspec.json.Decoder(expected, dec_hook=_decode_foreign)
+    hook = _as_written if "pydantic" in sys.modules and holds(expected, is_pydantic) else None
+    return msgspec.json.Decoder(expected, dec_hook=_decode_foreign, float_hook=hook)
+
+
+def arguments_decoder(expected: Any, annotations: list[Any]) -> Callable[[bytes], Any]:
+    """Give what decodes these arguments, and refuses what JSON has no number for.
+
+    The decoder takes 1e400 where it skips what it does not know, and NaN where a decimal is
+    wanted. Only types that hold such a place pay for a look at the bytes; a suspicion is enough,
+    because what is refused gets a second look.
+    """
+    decode = decoder(expected).decode
+    parts = set().union(*map(parts_of, annotations))
+    if not any(map(_is_lax, parts)):
+        return decode
+    has_decimals = Decimal in parts
+
+    def decode_carefully(raw: bytes) -> Any:
+        if overflows(raw) or (has_decimals and re.search(_ODD_DECIMAL, raw.decode())):
+            msg = "Number out of range"
+            raise msgspec.ValidationError(msg)
+        return decode(raw)
+
+    return decode_carefully
+
+
+def _is_lax(cls: Any) -> bool:
+    if not isinstance(cls, type):
+        return False
+    if issubclass(cls, msgspec.Struct):
+        return not cls.__struct_config__.forbid_unknown_fields
+    return cls in {Decimal, msgspec.Raw} or has_fields(cls)
+
+
+def overflows(raw: bytes) -> bool:
+    """Whether a number in there is too large for a float; few bodies have to be read for that."""
+    zeros = raw.translate(_ZEROS, b"+")
+    if b"0e000" not in zeros and _MANY_DIGITS not in zeros:
+        return False
+    try:
+        msgspec.json.decode(raw)
+    except msgspec.ValidationError:
+        return True
+    except msgspec.DecodeError:
+        return False  # not JSON: the decoder says so
+    return False
 
 
 def checker(expected: Any) -> msgspec.json.Decoder[Any]:

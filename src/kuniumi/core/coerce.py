@@ -20,6 +20,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw, Struct
 
+from kuniumi.core.forms import DECIMAL, TIME
+
 Schema = dict[str, Any]
 
 EXACT, MATHEMATICAL, LOOSE = range(3)
@@ -32,7 +34,6 @@ _FORMS: dict[str, type] = {
     "time": time,
     "duration": timedelta,
     "uuid": UUID,
-    "decimal": Decimal,
 }
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _KINDS = {
@@ -45,7 +46,8 @@ _KINDS = {
     type(None): "null",
 }
 _DEEPEST = 200
-_MOST_STEPS = 100_000
+_MOST_TRIES = 500_000
+_TOO_MUCH = "values as their types have them (there are too many ways to read these)"
 _LONGEST_INTEGER = 4300  # digits, as Python has it
 
 
@@ -69,7 +71,10 @@ def fit(
     value: Any, schema: Schema, root: Schema, path: str, *, coerce: bool
 ) -> tuple[Any, Misfit | None]:
     """Give the value as the schema wants it, or as it came together with where it misfits."""
-    return _Fitter(root).fit(value, schema, path, LOOSE if coerce else MATHEMATICAL, 0)
+    try:
+        return _Fitter(root).fit(value, schema, path, LOOSE if coerce else MATHEMATICAL, 0)
+    except _TooMuchError:
+        return value, Misfit(path, _TOO_MUCH, value)
 
 
 def resolved(schema: Schema, root: Schema) -> Schema:
@@ -81,37 +86,57 @@ def resolved(schema: Schema, root: Schema) -> Schema:
     return schema
 
 
+class _TooMuchError(Exception):
+    """A value that may be read in so many ways that they can't all be tried."""
+
+
 class _Fitter:
-    """One walk over one value."""
+    """One walk over one value.
+
+    Its length is the value's own, but for what is within a union: that is walked over once for
+    each arm and each reading, and unions within unions multiply. So only those steps are counted.
+    """
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.steps = 0
+        self.unions = 0  # those around the value at hand
+        self.tries = 0
 
     def fit(
         self, value: Any, schema: Schema, path: str, freedom: int, depth: int
     ) -> tuple[Any, Misfit | None]:
         schema = resolved(schema, self.root)
-        self.steps += 1
-        if depth > _DEEPEST or self.steps > _MOST_STEPS:
+        if depth > _DEEPEST:
             return value, None  # the decoder has the last word anyway
+        if self.unions:
+            self._count(1)
         arms = _arms(schema)
         if arms:
             arms = [resolved(arm, self.root) for arm in arms]
-            return self._fit_any(value, arms, path, freedom, depth)
+            self.unions += 1
+            try:
+                return self._fit_any(value, arms, path, freedom, depth)
+            finally:
+                self.unions -= 1
         if "enum" in schema or "const" in schema:
             return _fit_choice(value, schema, path, freedom)
         kind = schema.get("type")
         if kind is None:
             return value, None
         value = _as_kind(value, kind, schema, freedom)
-        if not _is_kind(value, kind, schema):
+        if not _is_kind(value, kind):
             return value, Misfit(path, expectation(schema), value)
         if kind == "object":
             return self._fit_object(value, schema, path, freedom, depth)
         if kind == "array":
             return self._fit_array(value, schema, path, freedom, depth)
         return value, None
+
+    def _count(self, steps: int) -> None:
+        if self.unions:
+            self.tries += steps
+            if self.tries > _MOST_TRIES:
+                raise _TooMuchError
 
     def _fit_any(
         self, value: Any, arms: list[Schema], path: str, freedom: int, depth: int
@@ -143,8 +168,11 @@ class _Fitter:
         properties = schema.get("properties", {})
         required = schema.get("required", ())
         others = schema.get("additionalProperties", True)
+        names = schema.get("propertyNames", {})
         fitted: dict[str, Any] = {}
         for name, item in value.items():
+            if names and not _has_its_form(name, names):
+                return value, Misfit(path, f"{expectation(names)} as a key", name)
             there = f"{path}.{name}"
             expected = properties.get(name, others)
             if expected is False:
@@ -172,6 +200,8 @@ class _Fitter:
             return value, Misfit(path, expectation(schema), value)
         first = schema.get("prefixItems", ())
         rest = schema.get("items", {})
+        if not first and isinstance(rest, dict) and _is_scalar(rest):
+            return self._fit_scalars(value, rest, path, freedom)
         fitted = []
         for index, item in enumerate(value):
             expected = first[index] if index < len(first) else rest
@@ -182,6 +212,21 @@ class _Fitter:
             if misfit is not None:
                 return value, misfit
             fitted.append(part)
+        return fitted, None
+
+    def _fit_scalars(
+        self, value: list[Any], schema: Schema, path: str, freedom: int
+    ) -> tuple[Any, Misfit | None]:
+        """Do as `_fit_array` does, where there may be very many items with little to each."""
+        kind = schema["type"]
+        fitted = []
+        for index, item in enumerate(value):
+            part = _as_kind(item, kind, schema, freedom)
+            if not _is_kind(part, kind):
+                self._count(index)
+                return value, Misfit(f"{path}[{index}]", expectation(schema), part)
+            fitted.append(part)
+        self._count(len(value))
         return fitted, None
 
 
@@ -210,6 +255,8 @@ def _as_kind(value: Any, kind: str, schema: Schema, freedom: int) -> Any:
 
 def _whole(text: str, otherwise: Any) -> Any:
     """Read text as an integer, exactly: `"10"`, `"1e3"` and `"10.0"` are some, `"1.5"` is not."""
+    if text.isdecimal() and text.isascii() and len(text) <= _LONGEST_INTEGER:
+        return int(text)
     found = _NUMBER.match(text)
     if found is None or len(text) > _LONGEST_INTEGER:
         return otherwise
@@ -236,7 +283,7 @@ def _formatted(text: str, schema: Schema, otherwise: str) -> str:
     """Read text that has a form, as a date has: without the space around it, times in full."""
     if not _has_form(schema):
         return otherwise
-    if schema.get("format") != "date-time":
+    if form_of(schema) != "date-time":
         return text
     if not _has_its_form(text, schema):
         try:
@@ -277,15 +324,18 @@ def _as_container(text: str, arms: list[Schema]) -> Any:
     for kind in ("object", "array"):
         if any(arm.get("type") == kind for arm in arms):
             read = _as_kind(text, kind, {}, LOOSE)
-            if _is_kind(read, kind, {}):
+            if _is_kind(read, kind):
                 return read
     return text
 
 
-def _is_kind(value: Any, kind: str, schema: Schema) -> bool:
+def _is_scalar(schema: Schema) -> bool:
+    kind = schema.get("type")
+    return isinstance(kind, str) and kind not in {"object", "array"} and not _choices(schema)
+
+
+def _is_kind(value: Any, kind: str) -> bool:
     own = _KINDS.get(type(value), "")
-    if own in {"integer", "number"} and schema.get("format") == "decimal":
-        return True
     return own == kind or (own == "integer" and kind == "number")
 
 
@@ -356,8 +406,13 @@ def _wrong_tag(value: Any, arms: list[Schema], path: str) -> Misfit | None:
 
 def _has_its_form(value: Any, schema: Schema) -> bool:
     """Whether text is the date, say, that it should be: else another arm may be meant."""
-    form = _FORMS.get(schema.get("format", ""))
-    if form is None or not isinstance(value, str):
+    if not isinstance(value, str):
+        return True
+    name = form_of(schema)
+    if name == "decimal":
+        return re.fullmatch(DECIMAL, value) is not None
+    form = _FORMS.get(name)
+    if form is None:
         return True
     try:
         msgspec.convert(value, form)
@@ -373,7 +428,12 @@ def _takes_any_text(schema: Schema) -> bool:
 
 
 def _has_form(schema: Schema) -> bool:
-    return "format" in schema or "contentEncoding" in schema
+    return bool(form_of(schema)) or "contentEncoding" in schema
+
+
+def form_of(schema: Schema) -> str:
+    """Give the name of the form that text has to have; a time may be told by its pattern."""
+    return str(schema.get("format", "time" if schema.get("pattern") == TIME else ""))
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -409,7 +469,7 @@ def expectation(schema: Schema) -> str:
     if kind == "string":
         if schema.get("contentEncoding") == "base64":
             return "base64 text"
-        return _FORMATS.get(schema.get("format", ""), "a string")
+        return _FORMATS.get(form_of(schema), "a string")
     if kind == "array":
         return "an array" + _count(schema.get("minItems"), schema.get("maxItems"))
     arms = _arms(schema)
@@ -417,7 +477,10 @@ def expectation(schema: Schema) -> str:
 
 
 def _either(arms: list[Schema]) -> str:
-    return " or ".join(dict.fromkeys(expectation(arm) for arm in arms))
+    words = dict.fromkeys(expectation(arm) for arm in arms)
+    if _FORMATS["decimal"] in words:
+        words.pop(_NOUNS["number"], None)
+    return " or ".join(words)
 
 
 def _count(least: int | None, most: int | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kuniumi.core.codec import dumps
-from kuniumi.core.moments import tell_moments
+from kuniumi.core.forms import tell_forms
 from kuniumi.core.types import is_made_of_models
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Book:
             ref_template=template,
         )
         pages = {template.format(name=name): page for name, page in definitions.items()}
-        tell_moments(msgspec.inspect.type_info(annotation), schema, pages)
+        tell_forms(msgspec.inspect.type_info(annotation), schema, pages, mode)
         self._add(definitions, template, mode)
         return self._cleaned(schema)
 
@@ -81,6 +81,8 @@ class Book:
                 part.pop("discriminator", None)
             elif _says_its_length_twice(part):
                 del part["items"]
+            if "anyOf" in part:
+                part["anyOf"] = _flat(part["anyOf"])
             default = part.get("default")
             if isinstance(default, float) and not isfinite(default):
                 del part["default"]
@@ -155,6 +157,15 @@ def _free(name: str, mode: str, taken: dict[str, Any]) -> str:
         name = f"{name}Output"
     numbered = (f"{name}{number}" for number in range(2, len(taken) + 3))
     return next(free for free in (name, *numbered) if free not in taken)
+
+
+def _flat(arms: list[Any]) -> list[Any]:
+    """Put the arms of a bare union within a union beside the others."""
+    return [
+        inner
+        for arm in arms
+        for inner in (arm["anyOf"] if isinstance(arm, dict) and arm.keys() == {"anyOf"} else [arm])
+    ]
 
 
 def _says_its_length_twice(schema: Schema) -> bool:

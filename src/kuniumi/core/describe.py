@@ -6,6 +6,7 @@ with them. Made when somebody asks, and once: a cold start that answers a call n
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 from weakref import WeakKeyDictionary
 
@@ -28,7 +29,10 @@ class Words(Struct, frozen=True):
     description: str  # all of it
     params: Mapping[str, str]
     returns: str
+    results: tuple[str, ...] = ()  # of each, where several values are given
 
+
+_ITEM = re.compile(r"\s*(?:[-*+•]|[0-9]+[.)]|>>>)\s")
 
 _cache: WeakKeyDictionary[Operation, Words] = WeakKeyDictionary()
 
@@ -58,7 +62,14 @@ def describe_input(operation: Operation, schema: dict[str, Any]) -> dict[str, An
 
 def describe_output(operation: Operation, schema: dict[str, Any]) -> dict[str, Any]:
     """Add the description of what is returned to the schema of the envelope."""
-    returns = words_of(operation).returns
+    words = words_of(operation)
+    returns = words.returns
+    if words.results:
+        properties = schema["properties"]
+        told = zip(properties, words.results, strict=True)
+        schema = merge_descriptions(
+            schema, [pair for pair in told if "description" not in properties[pair[0]]]
+        )
     if not returns:
         return schema
     if operation.result.layout in {"bare", "values"}:
@@ -78,11 +89,15 @@ def _gather(operation: Operation) -> Words:
         for parameter in operation.parameters
     }
     description = wording.description or doc.description
+    several = operation.result.layout == "values" and len(doc.results) > 1
+    each = several and len(doc.results) == len(operation.result.types)
+    returns = wording.returns or _annotated(signature.returns)
     return Words(
         summary=wording.description.partition("\n")[0] or doc.summary,
         description=description,
         params=params,
-        returns=wording.returns or _annotated(signature.returns) or doc.returns,
+        returns=returns or ("" if each else doc.returns),
+        results=doc.results if each else (),
     )
 
 
@@ -118,14 +133,27 @@ def _docstring(function: Callable[..., Any]) -> Words:
         for name in param.arg_name.split(",")  # NumPy's way to describe several at once
     }
     returns = parsed.returns or next(iter(parsed.many_returns), None)
-    summary = _one_paragraph(parsed.short_description)
-    long = parsed.long_description or ""
+    summary, long = parsed.short_description or "", parsed.long_description or ""
+    if long and not parsed.blank_after_short_description:
+        summary, long = _first_paragraph(summary, long)
+    summary = _one_paragraph(summary)
     return Words(
         summary=summary,
         description=f"{summary}\n\n{long}".strip(),
         params=params,
         returns=_one_paragraph(_said_of(returns) if returns else ""),
+        results=tuple(_one_paragraph(_said_of(each)) for each in parsed.many_returns),
     )
+
+
+def _first_paragraph(first_line: str, rest: str) -> tuple[str, str]:
+    """Give a summary that goes on in the lines below it, and what comes after; a list does."""
+    lines = rest.split("\n")
+    end = next(
+        (index for index, line in enumerate(lines) if not line.strip() or _ITEM.match(line)),
+        len(lines),
+    )
+    return " ".join([first_line, *lines[:end]]), "\n".join(lines[end:]).strip("\n")
 
 
 def _said_of(returns: DocstringReturns) -> str:

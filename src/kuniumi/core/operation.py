@@ -7,19 +7,20 @@ names the function, the place and the remedy. It must not know who will call.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from kuniumi.core.codec import decoder
+from kuniumi.core.codec import arguments_decoder, decoder
 from kuniumi.core.result import Result, is_async_stream, result_of
 from kuniumi.core.signature import Parameter, Signature, read
 from kuniumi.core.types import adapt
 from kuniumi.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from kuniumi.core.content import Icon
 
@@ -29,6 +30,7 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\Z")
 _LONGEST_TIMEOUT = 10 * 365 * 86_400
 _UNREADABLE = (TypeError, ValueError, NameError, AttributeError, SyntaxError, RecursionError)
 _REMEDIES = {
+    "custom type": "let a pydantic model share its union with other models and None only",
     "Type unions": "make them msgspec Structs with tag=True, or take only one of them",
     "Can only set": "drop the constraint, or constrain another type",
     "Enums must": "give its members values that are all text or all integers",
@@ -105,13 +107,16 @@ def define(
     result: Result | None = None,
 ) -> Operation:
     """Make an operation of a function. `result` is how its values go out, if not as a call's do."""
-    _check_text(name, "name", name)
+    check_text(f"function {name!r}", "name", name)
     signature = read(function, name)
     name = signature.name
     operation_id = operation_id or f"functions.{name}"
     _check_names(name, operation_id, path)
-    _check_policy(name, policy, signature)
-    _check_wording(name, wording)
+    check_policy(f"function {name!r}", policy)
+    if policy.inline and (signature.is_generator or signature.is_async_generator):
+        msg = f"function {name!r}: inline=True is for plain functions, not for generators"
+        raise DefinitionError(msg)
+    wording = _checked(f"function {name!r}", wording)
     exposed = tuple(
         _adapted(parameter, name) for parameter in signature.parameters if not parameter.injected
     )
@@ -125,7 +130,7 @@ def define(
                 raise DefinitionError(msg)
     try:
         arguments = _arguments_type(name, exposed)
-        decode = decoder(arguments).decode
+        decode = arguments_decoder(arguments, [part.annotation for part in exposed])
     except _UNREADABLE as error:
         raise _unreadable(name, exposed, error) from error
     try:
@@ -154,26 +159,71 @@ def define(
     )
 
 
-def _check_text(owner: str, option: str, text: Any) -> None:
+def check_text(owner: str, option: str, text: Any) -> None:
+    """Refuse what is no text; the owner is the function, or the app."""
     if not isinstance(text, str):
-        msg = f"function {owner!r}: {option}={text!r} must be text"
+        msg = f"{owner}: {option}={text!r} must be text"
         raise DefinitionError(msg)
 
 
-def _check_wording(name: str, wording: Wording) -> None:
-    _check_text(name, "description", wording.description)
-    _check_text(name, "returns", wording.returns)
-    for parameter, text in wording.params.items():
-        _check_text(name, f"params: {parameter}", text)
-    for status in wording.errors:
+def check_timeout(owner: str, timeout: Any) -> None:
+    """Refuse what is no time to wait."""
+    if timeout is not None and not (
+        isinstance(timeout, (int, float))
+        and not isinstance(timeout, bool)
+        and 0 < timeout <= _LONGEST_TIMEOUT
+    ):
+        msg = f"{owner}: timeout={timeout!r} must be a positive number of seconds"
+        raise DefinitionError(msg)
+
+
+def check_choice(owner: str, option: str, given: Any, choices: tuple[str | bool, ...]) -> None:
+    """Refuse what is none of the choices; 1 is not True, either."""
+    if not any(type(given) is type(choice) and given == choice for choice in choices):
+        msg = f"{owner}: {option}={given!r} must be {' or '.join(map(repr, choices))}"
+        raise DefinitionError(msg)
+
+
+def check_policy(owner: str, policy: Policy) -> None:
+    """Refuse a policy that could not be followed."""
+    check_timeout(owner, policy.timeout)
+    check_choice(owner, "envelope", policy.envelope, ("wrapped", "bare"))
+    for option in ("inline", "strict", "mask_errors"):
+        check_choice(owner, option, getattr(policy, option), (True, False))
+
+
+def _checked(owner: str, wording: Wording) -> Wording:
+    """Give the words, whose parts may have come as what they are not, as copies of their own."""
+    check_text(owner, "description", wording.description)
+    check_text(owner, "returns", wording.returns)
+    check_choice(owner, "deprecated", wording.deprecated, (True, False))
+    params = _check_mapping(owner, "params", wording.params, "{'x': 'What it is'}")
+    errors = _check_mapping(owner, "errors", wording.errors, "{404: 'When it happens'}")
+    tags: Any = wording.tags
+    if not isinstance(tags, (list, tuple, set, frozenset)):
+        msg = f"{owner}: tags={tags!r} must be a list of texts, like ['weather']"
+        raise DefinitionError(msg)
+    for tag in tags:
+        check_text(owner, "tags: one", tag)
+    for status in errors:
         if not isinstance(status, int) or not 400 <= status <= 599:
-            msg = f"function {name!r}: errors names status {status!r}: give one from 400 to 599"
+            msg = f"{owner}: errors names status {status!r}: give one from 400 to 599"
             raise DefinitionError(msg)
+    return msgspec.structs.replace(wording, params=params, errors=errors, tags=tuple(tags))
+
+
+def _check_mapping(owner: str, option: str, given: Any, example: str) -> dict[Any, str]:
+    if not isinstance(given, Mapping):
+        msg = f"{owner}: {option}={given!r} must be a dict, like {example}"
+        raise DefinitionError(msg)
+    for key, text in given.items():
+        check_text(owner, f"{option}: {key}", text)
+    return dict(given)
 
 
 def _check_names(name: str, operation_id: str, path: str) -> None:
-    _check_text(name, "operation_id", operation_id)
-    _check_text(name, "path", path)
+    check_text(f"function {name!r}", "operation_id", operation_id)
+    check_text(f"function {name!r}", "path", path)
     if not _NAME.match(name):
         msg = (
             f"function {name!r}: its name becomes part of URLs, so it may hold ASCII letters, "
@@ -191,23 +241,6 @@ def _check_names(name: str, operation_id: str, path: str) -> None:
             f"function {name!r}: path={path!r} is no plain path: write it like '/weather', with "
             f"letters, digits, '-', '_', '.' and '~' between the slashes"
         )
-        raise DefinitionError(msg)
-
-
-def _check_policy(name: str, policy: Policy, signature: Signature) -> None:
-    timeout = policy.timeout
-    if timeout is not None and not (
-        isinstance(timeout, (int, float))
-        and not isinstance(timeout, bool)
-        and 0 < timeout <= _LONGEST_TIMEOUT
-    ):
-        msg = f"function {name!r}: timeout={timeout!r} must be a positive number of seconds"
-        raise DefinitionError(msg)
-    if policy.envelope not in {"wrapped", "bare"}:
-        msg = f"function {name!r}: envelope={policy.envelope!r} must be 'wrapped' or 'bare'"
-        raise DefinitionError(msg)
-    if policy.inline and (signature.is_generator or signature.is_async_generator):
-        msg = f"function {name!r}: inline=True is for plain functions, not for generators"
         raise DefinitionError(msg)
 
 

@@ -6,11 +6,15 @@ what was expected and what is close. Right arguments never come here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec import Struct
 
-from kuniumi.core.codec import decoder, dumps, explain
+from kuniumi.core.codec import arguments_decoder, decoder, dumps, explain, overflows
 from kuniumi.core.coerce import MISSING, Misfit, expectation, fit, parse, resolved
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
 from kuniumi.core.schema import input_schema
@@ -23,6 +27,7 @@ _LONGEST_SHOWN = 80
 _MOST_FAULTS = 8
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _MALFORMED = Fault(Kind.MALFORMED, INVALID_JSON)
+_Decode = Callable[[bytes], Any]
 _decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -48,10 +53,36 @@ def reconsider(operation: Operation, raw: bytes) -> Any:
     faults += [_unknown(name, operation) for name in list(parts)[:_MOST_FAULTS]]
     if not faults:
         try:
-            return operation.decode(dumps(accepted))
+            return _decoders_of(operation).all(dumps(accepted))
         except _NOT_JSON as error:
             return Fault(Kind.BAD_ARGUMENTS, f"Arguments: {explain(error, '')[1]}")
     return _together(faults, len(faults) + max(0, len(parts) - _MOST_FAULTS))
+
+
+class _Decoders(Struct, frozen=True):
+    """What decodes the arguments of one operation, together and each by itself.
+
+    The plain ones are for what was looked at already: its suspicious places are none.
+    """
+
+    all: _Decode
+    plain: dict[str, _Decode]
+    careful: dict[str, _Decode]
+
+
+_known: WeakKeyDictionary[Operation, _Decoders] = WeakKeyDictionary()
+
+
+def _decoders_of(operation: Operation) -> _Decoders:
+    found = _known.get(operation)
+    if found is None:
+        types = {part.name: part.annotation for part in operation.parameters}
+        found = _known[operation] = _Decoders(
+            decoder(operation.arguments).decode,
+            {name: decoder(wanted).decode for name, wanted in types.items()},
+            {name: arguments_decoder(wanted, [wanted]) for name, wanted in types.items()},
+        )
+    return found
 
 
 def _together(faults: list[Fault], count: int) -> Fault:
@@ -82,9 +113,9 @@ def _argument(
     operation: Operation, parameter: Parameter, part: msgspec.Raw, schema: dict[str, Any]
 ) -> msgspec.Raw | Fault | None:
     """Give one argument as the decoder takes it; None where its default shall stand."""
-    decode = decoder(parameter.annotation).decode
+    decoders = _decoders_of(operation)
     try:
-        decode(part)
+        decoders.careful[parameter.name](bytes(part))
     except _NOT_JSON:
         pass
     else:
@@ -102,10 +133,26 @@ def _argument(
         return _explained(misfit)
     try:
         encoded = dumps(fitted)
-        decode(encoded)
+        if overflows(encoded):
+            return _wrong(_place_of_huge(fitted, parameter.name), "number out of range")
+        decoders.plain[parameter.name](encoded)
     except (ValueError, RecursionError) as error:
         return _wrong(*explain(error, parameter.name))
     return msgspec.Raw(encoded)
+
+
+def _place_of_huge(value: Any, path: str) -> str:
+    """Give the place of the number that is too large for a float."""
+    waiting = [(value, path)]
+    while waiting:
+        part, there = waiting.pop()
+        if isinstance(part, msgspec.Raw) and not isfinite(float(bytes(part))):
+            return there
+        if isinstance(part, dict):
+            waiting += [(item, f"{there}.{name}") for name, item in part.items()]
+        elif isinstance(part, list):
+            waiting += [(item, f"{there}[{index}]") for index, item in enumerate(part)]
+    return path
 
 
 def _missing(parameter: Parameter, schema: dict[str, Any]) -> Fault:

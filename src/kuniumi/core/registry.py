@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from kuniumi.core.operation import check_text
 from kuniumi.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class About(Struct, frozen=True):
     instructions: str = ""  # for a model: how the functions go together
     website: str = ""
     icons: tuple[Icon, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no page could show."""
+        for option in ("name", "version", "description", "title", "instructions", "website"):
+            check_text("the app", option, getattr(self, option))
 
 
 class Change(Struct, frozen=True):
@@ -63,8 +69,9 @@ class Registry:
 
     def add(self, operation: Operation) -> None:
         """Add an operation; its name, id and path must be its own."""
-        self._check_free("name", operation.name, self.by_name)
-        self._check_free("operation id", operation.operation_id, self.by_id)
+        for taken in (self.by_name, self.by_id):  # whoever calls may give either
+            self._check_free("name", operation.name, taken)
+            self._check_free("operation id", operation.operation_id, taken)
         if operation.path:
             self._check_free("path", operation.path, self.by_path)
             if operation.path in RESERVED_PATHS or operation.path.startswith("/functions/"):

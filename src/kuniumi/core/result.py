@@ -8,16 +8,19 @@ schema then describes it. It must not know what becomes of a failure.
 from __future__ import annotations
 
 import collections.abc
+import re
 import sys
+from datetime import datetime, time
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Never, NoReturn, get_args, get_origin
+from uuid import UUID
 
 import msgspec
 from msgspec import NODEFAULT, Struct
 
 from kuniumi.core.codec import checker, dumps, explain
-from kuniumi.core.types import adapt, holds, is_made_of_models, is_pydantic, unwrap
+from kuniumi.core.types import adapt, has_fields, is_made_of_models, is_pydantic, parts_of, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,6 +40,15 @@ _STREAMS = _ASYNC_STREAMS | {
     collections.abc.Iterable,
 }
 _REWRITTEN = frozenset({Decimal, set, frozenset, collections.abc.Set, collections.abc.MutableSet})
+_MAPPINGS = frozenset({dict, collections.abc.Mapping, collections.abc.MutableMapping})
+_OPEN = _MAPPINGS | {Any}  # they may hold keys that are written alike
+_SPELLED = frozenset({UUID, datetime, time})
+_ODDLY_SPELLED = rb"""(?x) "(?:
+    [0-9A-Fa-f]{32}                                                  # a UUID without its dashes
+  | [0-9-]{10}[t\ ][0-9]{2}:                                         # a moment, oddly joined
+  | (?:[0-9-]{10}[Tt\ ])? [0-9]{2}:[0-9:.]{5,} (?: z | [+-][0-9]{4}) "  # an odd offset
+)"""
+"""What is taken for a UUID or a moment, but not as we write it."""
 _NOTHING = (None, type(None), NoReturn, Never)
 _RESULT = b'{"result":'
 
@@ -182,7 +194,7 @@ def _encoder(expected: Any) -> Callable[[Any], bytes]:
 
         return model_encoder(expected, _encode)
     check = checker(expected).decode
-    rewritten = _is_rewritten(expected)
+    mend = _mender(expected)
 
     def encode(value: Any) -> bytes:
         body = _encode(value)
@@ -195,19 +207,60 @@ def _encoder(expected: Any) -> Callable[[Any], bytes]:
             raise BadResultError(msg) from None
         if b"null" in body:
             refuse_infinities(value)
-        return dumps(checked) if rewritten else body
+        return body if mend is None else mend(body, checked, value)
 
     return encode
 
 
-def _is_rewritten(expected: Any) -> bool:
-    """Whether several ways to write a value are accepted, of which the schema knows only one.
+def _mender(expected: Any) -> Callable[[bytes, Any, Any], bytes] | None:
+    """Give what a type needs of which several ways to write a value pass the check.
 
-    A decimal may come as a number and a set as a list with doubles; a dict whose keys are both 1
-    and "1" writes the same key twice.
+    The schema knows one of them only. A decimal may come as a number, a set as a list with
+    doubles, a UUID without dashes; a dict whose keys are both 1 and "1" writes one key twice.
+    What is written anew loses the fields a derived class may have added: so it is done where
+    there are no classes, or something has to be mended.
     """
+    parts = parts_of(expected)
+    has_classes = any(isinstance(part, type) and _is_class(part) for part in parts)
+    is_open = bool(parts & _OPEN) or any(hasattr(part, "__total__") for part in parts)
     outside = {unwrap(expected), get_origin(unwrap(expected))}
-    return bool(outside & {Any, dict}) or holds(expected, _REWRITTEN.__contains__)
+    rewritten = bool(outside & {Any, dict} or parts & _REWRITTEN) or (is_open and not has_classes)
+    doubled = msgspec.Raw in parts or (is_open and not rewritten)
+    spelled = bool(parts & _SPELLED)
+    numbers = bool(parts & {Decimal, Any})
+    if not (rewritten or doubled or spelled or numbers):
+        return None
+
+    def mend(body: bytes, checked: Any, value: Any) -> bytes:
+        if rewritten or (spelled and re.search(_ODDLY_SPELLED, body)):
+            body = dumps(checked)
+        if numbers and (b"NaN" in body or b"Infinity" in body):
+            refuse_infinities([value, checked])
+        return _without_doubles(body) if doubled else body
+
+    return mend
+
+
+def _is_class(part: type) -> bool:
+    return has_fields(part) or is_pydantic(part)
+
+
+def _without_doubles(body: bytes) -> bytes:
+    """Give an object's key once only, with the value that came last; all else stays as it is.
+
+    Each key is followed by a colon, and text holds as many of them however it is written, unless
+    they are escaped.
+    """
+    try:
+        once = dumps(msgspec.json.decode(body))
+    except (ValueError, RecursionError) as error:  # in raw JSON, which nobody had read so far
+        msg = f"what JSON can't carry: {error}"
+        raise BadResultError(msg) from None
+    if once.count(b":") == body.count(b":") and rb"\u003" not in body:
+        return body
+    from kuniumi.core.coerce import parse  # noqa: PLC0415 - hardly a result has such keys
+
+    return dumps(parse(body))
 
 
 def _wrong(error: ValueError) -> str:
@@ -255,16 +308,19 @@ def _encode_nothing(value: Any) -> bytes:
 
 
 def refuse_infinities(value: Any) -> None:
-    """Raise if a float in there is NaN or infinite: msgspec writes `null`, which may be allowed."""
-    waiting = [msgspec.to_builtins(value, enc_hook=_inside)]
+    """Raise if a number in there is NaN or infinite.
+
+    msgspec writes `null`, which may be allowed; and a decimal as text.
+    """
+    waiting = [msgspec.to_builtins(value, builtin_types=(Decimal,), enc_hook=_inside)]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, float):
-            if not isfinite(part):
+        if isinstance(part, (float, Decimal)):
+            if not (part.is_finite() if isinstance(part, Decimal) else isfinite(part)):
                 msg = "NaN or an infinity, which is not JSON"
                 raise BadResultError(msg)
         elif isinstance(part, dict):
-            waiting.extend(part.values())
+            waiting += [*part, *part.values()]
         elif isinstance(part, (list, tuple, set, frozenset)):
             waiting.extend(part)
 

@@ -12,6 +12,8 @@ from msgspec import Struct
 from kuniumi.core.call import Call
 from kuniumi.core.caller import NOBODY
 from kuniumi.core.context import Context
+from kuniumi.core.operation import check_choice, check_timeout
+from kuniumi.errors import DefinitionError
 
 if TYPE_CHECKING:
     from kuniumi.core.caller import Caller
@@ -28,6 +30,17 @@ class Service(Struct):
     timeout: float | None = None  # for operations that set none themselves
     limit_concurrency: int = 0  # calls at once in one process; 0 for no limit
     http_format: Literal["json", "tool-result"] = "json"
+
+    def __post_init__(self) -> None:
+        """Refuse options that no call could be made with."""
+        check_timeout("the app", self.timeout)
+        check_choice("the app", "http_format", self.http_format, ("json", "tool-result"))
+        limit = self.limit_concurrency
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+            msg = (
+                f"the app: limit_concurrency={limit!r} must be a number of calls, or 0 for no limit"
+            )
+            raise DefinitionError(msg)
 
     def call(self, operation: Operation, arguments: bytes, caller: Caller = NOBODY) -> Call:
         """Make the call; only a function that asks for its context pays for one."""

@@ -79,9 +79,22 @@ def is_made_of_models(annotation: Any) -> bool:
     return bool(parts) and all(map(is_made_of_models, parts))
 
 
+def is_union_of_models(annotation: Any) -> bool:
+    """Whether this is a union of several models, which pydantic alone can tell apart."""
+    arms = [arm for arm in get_args(annotation) if arm is not type(None)]
+    return is_union(annotation) and len(arms) > 1 and is_made_of_models(annotation)
+
+
 def is_union(annotation: Any) -> bool:
     """Whether this is `A | B` or `Union[A, B]`."""
     return get_origin(annotation) in {typing.Union, types.UnionType}
+
+
+def parts_of(annotation: Any) -> set[Any]:
+    """Give the type, and those it is made of: `list[int]` is made of `list` and `int`."""
+    found: set[Any] = set()
+    holds(annotation, lambda part: found.add(part) or False)  # type: ignore[func-returns-value]
+    return found
 
 
 def holds(annotation: Any, wanted: Callable[[Any], bool]) -> bool:
@@ -138,7 +151,7 @@ class _Adapter:
             adapted = self.adapt(inner)
             return annotation if adapted is inner else adapted
         if is_union(annotation):
-            return self._rebuilt(annotation, lambda args: typing.Union[args])  # noqa: UP007 - made at run time
+            return self._union(annotation)
         if origin is typing.Literal or isinstance(annotation, typing.TypeVar) or annotation is Any:
             return annotation
         if annotation is object:
@@ -162,9 +175,28 @@ class _Adapter:
             return annotation
         return build(after)
 
+    def _union(self, annotation: Any) -> Any:
+        if is_union_of_models(annotation):
+            return self._union_of_models(annotation, [])
+        return self._rebuilt(annotation, lambda args: typing.Union[args])  # noqa: UP007 - made at run time
+
+    def _union_of_models(self, union: Any, metadata: list[Any]) -> Any:
+        """Make one model of several; whether there may be none of them, msgspec sees to."""
+        from kuniumi.core.models import union_of_models  # noqa: PLC0415 - pydantic is the user's choice
+
+        arms = tuple(arm for arm in get_args(union) if arm is not type(None))
+        models: Any = typing.Union[arms]  # noqa: UP007 - made at run time
+        if metadata:
+            models = Annotated[(models, *metadata)]
+        one = union_of_models(models, self.where)
+        return one if len(arms) == len(get_args(union)) else typing.Optional[one]  # noqa: UP045 - made at run time
+
     def _annotated(self, annotation: Any) -> Any:
         base, *metadata = get_args(annotation)
-        adapted = self.adapt(base)
+        if is_union_of_models(unwrap(base)):
+            adapted = self._union_of_models(unwrap(base), metadata)
+        else:
+            adapted = self.adapt(base)
         found = self._gathered(metadata)
         if is_union(adapted) and any(bound in found for bound in _BOUNDS):
             return self._constrained_union(adapted, metadata, found)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kuniumi.errors import UsageError
+from kuniumi.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ class Environment:
     __slots__ = ("_variables",)
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
-        self._variables = dict(variables or {})
+        self._variables = _checked({} if variables is None else variables)
 
     def getenv(self, name: str, default: str = "") -> str:
         """Give the variable's value, or the default."""
@@ -25,6 +25,15 @@ class Environment:
     def list_env(self) -> dict[str, str]:
         """Give all variables, as a copy."""
         return dict(self._variables)
+
+
+def _checked(variables: Any) -> dict[str, str]:
+    """Give a copy of the variables, if they are what an author has to give."""
+    texts = [*variables.keys(), *variables.values()] if hasattr(variables, "keys") else [None]
+    if not all(isinstance(text, str) for text in texts):
+        msg = f"the app: env={variables!r} must be a dict of texts, like {{'REGION': 'eu'}}"
+        raise DefinitionError(msg)
+    return dict(variables)
 
 
 def parse_variables(flags: Iterable[str]) -> dict[str, str]:

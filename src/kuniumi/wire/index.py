@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.codec import dumps
-from kuniumi.core.coerce import resolved
+from kuniumi.core.coerce import form_of, resolved
 from kuniumi.wire.pages import describe
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def kind_of(schema: dict[str, Any]) -> str:
     kind = str(schema.get("type", "any"))
     if kind == "array" and schema.get("items"):
         return f"array of {kind_of(schema['items'])}"
-    return str(schema.get("format", schema.get("title", kind)))
+    return form_of(schema) or str(schema.get("title", kind))
 
 
 def sample(schema: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,12 @@ _SAMPLES: dict[str, Any] = {
     "object": {},
     "null": None,
 }
-_FORMATS = {"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00"}
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00",
+    "decimal": "1.50",
+}
 
 
 def _sample_value(schema: dict[str, Any], root: dict[str, Any], above: frozenset[str]) -> Any:
@@ -132,6 +137,6 @@ def _sample_value(schema: dict[str, Any], root: dict[str, Any], above: frozenset
         return _sample_value((new or arms)[0], root, above)
     if schema.get("properties"):
         return _sample_object(schema, root, above)
-    if schema.get("format") in _FORMATS:
-        return _FORMATS[schema["format"]]
+    if form_of(schema) in _FORMATS:
+        return _FORMATS[form_of(schema)]
     return _SAMPLES.get(schema.get("type", ""))
