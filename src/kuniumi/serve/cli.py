@@ -51,7 +51,8 @@ def run(service: Service, words: Sequence[str], *, program: str = "", reference:
 
     flags, rest = argv.take_globals(rest)
     service = with_variables(service, variables + flags["--env"])
-    return run_command(service, rest, program or sys.argv[0].rpartition("/")[2], reference)
+    named = program or sys.argv[0].rpartition("/")[2]
+    return run_command(service, rest, named, reference, variables + flags["--env"])
 
 
 def with_variables(service: Service, flags: list[str]) -> Service:
@@ -88,12 +89,12 @@ def _call(service: Service, words: list[str], variables: list[str]) -> int:
         operation = service.registry.find(rest[0])
         if operation is None:
             return finish(refuse(not_found(rest[0])))
-        own = {f"--{parameter.name}" for parameter in operation.parameters}
+        own = argv.own_flags(operation)
         flags, rest = argv.take_globals(rest[1:], own=own)
         if argv.asks_for_help(operation, rest):
             from kuniumi.serve.console import show_function  # noqa: PLC0415 - for people only
 
-            show_function(operation)
+            show_function(operation, as_json="--json" in rest and "--json" not in own)
             return 0
         service = with_variables(service, variables + flags["--env"])
         raw = sys.stdin.buffer.read() if rest == ["-"] else argv.read_arguments(operation, rest)
