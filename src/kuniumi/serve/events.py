@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kuniumi.core.call import Ready
 from kuniumi.core.codec import dumps
 from kuniumi.core.invoke import prepare, refuse
-from kuniumi.execute.loop import GRACE
+from kuniumi.execute.inline import GRACE
 from kuniumi.execute.parts import answer_in_parts
 from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE, encode_event
 

@@ -51,6 +51,7 @@ def run_program(words: Sequence[str]) -> int:
         [*variables, command, *others],
         program=f"kuniumi {reference}",
         reference=reference,
+        alone=True,
     )
 
 
