@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.cgi.conftest import Cgi
 
 MISCHIEF = Path(__file__).parent / "apps" / "mischief.py"
+OVERSTAYING = MISCHIEF.with_name("overstaying.py")
 
 
 @pytest.mark.parametrize("name", ["Print", "WriteDescriptor", "StartProgram"])
@@ -65,6 +66,30 @@ def test_a_function_that_overstays_is_504(cgi: Cgi, name: str) -> None:
     assert answer.status == "504 Gateway Timeout"
     assert answer.envelope == {"error": "Timed out after 0.2 seconds"}
     assert answer.exit == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["SwallowAll", "AnswerTooLate", "CleanUpForEver", "AwaitThread", "NeverAwait"]
+)
+def test_a_function_that_ignores_the_end_of_its_time_is_504_all_the_same(
+    cgi: Cgi, name: str
+) -> None:
+    answer = cgi(f"/{name}", app=OVERSTAYING)  # which waits for the process for 20 seconds
+    assert answer.status == "504 Gateway Timeout"
+    assert answer.envelope == {"error": "Timed out after 0.2 seconds"}
+    assert (answer.exit, answer.stderr) == (0, b"")
+
+
+def test_a_function_may_clean_up_when_its_time_is_up(cgi: Cgi) -> None:
+    answer = cgi("/CleanUp", app=OVERSTAYING)
+    assert answer.status == "504 Gateway Timeout"
+    assert answer.stderr == b"cleaned up\n"
+
+
+@pytest.mark.parametrize("name", ["LeaveTask", "LeaveThread"])
+def test_what_a_coroutine_leaves_behind_is_not_waited_for(cgi: Cgi, name: str) -> None:
+    answer = cgi(f"/{name}", app=OVERSTAYING)
+    assert (answer.envelope, answer.exit, answer.stderr) == ({"result": 1}, 0, b"")
 
 
 def test_coroutines_and_generators_are_called_like_functions(cgi: Cgi) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from kuniumi import App, Context
 from kuniumi.execute import loop
 from kuniumi.execute.threads import Pool
-from kuniumi.testing import SURFACES, connect
+from kuniumi.testing import SURFACES, Reply, _http_call, connect
 
 LIMIT = 0.05
 PATIENCE = 20
@@ -65,6 +67,29 @@ def CatchAll() -> None:
             continue
 
 
+def SwallowAll() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            time.sleep(0.01)
+        except BaseException:  # noqa: BLE001, S112 - that is the case
+            continue
+
+
+def AnswerTooLate() -> None:
+    try:
+        Sleep()
+    except BaseException:  # noqa: BLE001 - that is the case
+        return
+
+
+_over = threading.Event()
+
+
+async def AwaitThread() -> None:
+    await asyncio.to_thread(_over.wait, PATIENCE)
+
+
 OVERLONG: list[Callable[..., Any]] = [
     SleepLater,
     Sleep,
@@ -73,6 +98,9 @@ OVERLONG: list[Callable[..., Any]] = [
     Endless,
     EndlessLater,
     CatchAll,
+    SwallowAll,
+    AnswerTooLate,
+    AwaitThread,
 ]
 
 
@@ -80,6 +108,13 @@ OVERLONG: list[Callable[..., Any]] = [
 def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled coroutine gets a second to clean up: these use all of it."""
     monkeypatch.setattr(loop, "GRACE", 0.05)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ending() -> Iterator[None]:
+    """Let go of the threads that wait in vain."""
+    yield
+    _over.set()
 
 
 @pytest.mark.parametrize("surface", SURFACES)
@@ -122,6 +157,92 @@ def test_a_call_within_its_limit_is_not_disturbed(surface: str, limit: float | N
     with connect(app, surface) as door:
         assert {door.call("One").body for _ in range(10)} == {b'{"result":1}'}
         assert {door.call("Wait").body for _ in range(10)} == {b'{"result":1}'}
+
+
+@pytest.mark.parametrize("surface", [name for name in SURFACES if name != "http"])
+def test_what_a_coroutine_leaves_behind_does_not_delay_its_answer(surface: str) -> None:
+    left = []
+
+    async def LeaveTask() -> int:
+        left.append(asyncio.create_task(Swallow()))
+        await asyncio.sleep(0)
+        return 1
+
+    async def LeaveThread() -> int:
+        asyncio.get_running_loop().run_in_executor(None, _over.wait, PATIENCE)
+        return 1
+
+    async def LeaveInOrder() -> int:
+        async def tidy() -> None:
+            try:
+                await asyncio.sleep(PATIENCE)
+            finally:
+                await asyncio.sleep(0)
+                tidied.set()
+
+        left.append(asyncio.create_task(tidy()))
+        await asyncio.sleep(0)
+        return 1
+
+    tidied = threading.Event()
+    app = App()
+    for function in (LeaveTask, LeaveThread, LeaveInOrder):
+        app.register(function)
+    with connect(app, surface) as door:
+        for name in ("LeaveTask", "LeaveThread", "LeaveInOrder"):
+            started = time.monotonic()
+            assert door.call(name).envelope == {"result": 1}
+            assert time.monotonic() - started < PATIENCE / 4
+    assert tidied.is_set()
+
+
+def test_work_in_threads_gives_a_coroutine_its_results_and_its_errors() -> None:
+    def fail() -> None:
+        raise KeyError("on purpose")
+
+    async def Gather() -> list[int]:
+        return await asyncio.gather(*(asyncio.to_thread(abs, -number) for number in range(100)))
+
+    async def Fail() -> None:
+        await asyncio.to_thread(fail)
+
+    app = App()
+    app.register(Gather)
+    app.register(Fail)
+    assert app.call("Gather").body == b'{"result":[%b]}' % b",".join(
+        b"%d" % number for number in range(100)
+    )
+    assert app.call("Fail").body == b"""{"error":"KeyError: 'on purpose'"}"""
+
+
+def test_ctrl_c_ends_a_call_in_process_and_its_function_too() -> None:
+    ended = threading.Event()
+
+    def Press() -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+        try:
+            Sleep()
+        finally:
+            ended.set()
+
+    app = App()
+    app.register(Press, timeout=PATIENCE)
+    with pytest.raises(KeyboardInterrupt):
+        app.call("Press")
+    assert ended.wait(PATIENCE / 2)
+
+
+def test_a_coroutine_is_told_how_to_call_another_in_process() -> None:
+    app = App()
+    app.register(SleepLater)
+
+    async def nest() -> None:
+        app.call("SleepLater")
+
+    with pytest.raises(RuntimeError, match="to_thread"):
+        asyncio.run(nest())
 
 
 def test_forty_endless_loops_leave_the_pool_answering(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +347,49 @@ def test_context_variables_do_not_leak_into_the_next_call(
     with connect(app, surface) as door:
         for x in range(1, 4):
             assert door.call(function.__name__, x=x).envelope["result"] in (0, [0])
+    assert _mark.get() == 0
+
+
+def test_nothing_leaks_between_ten_thousand_calls_many_at_a_time() -> None:
+    """Context variables, `ctx` and its variables, and the working directory."""
+    home = str(Path.cwd())
+
+    def look(x: int, ctx: Context) -> list[Any]:
+        found = [x, _mark.get(), str(Path.cwd()), ctx.env.list_env(), ctx.cancelled]
+        _mark.set(x)
+        ctx.env.list_env()["LEAK"] = str(x)  # its own copy
+        return found
+
+    async def Look(x: int, ctx: Context) -> list[Any]:
+        found = look(x, ctx)
+        await asyncio.sleep(0)
+        assert _mark.get() == x
+        return found
+
+    def LookInThread(x: int, ctx: Context) -> list[Any]:
+        found = look(x, ctx)
+        time.sleep(0)
+        assert _mark.get() == x
+        return found
+
+    app = App(env={"STAGE": "test"})
+    app.register(Look)
+    app.register(LookInThread)
+    app.register(look, name="LookInline", inline=True)
+    names = ("Look", "LookInThread", "LookInline")
+
+    async def call_all() -> list[Reply]:
+        return await asyncio.gather(
+            *(
+                _http_call(app, f"/functions/{names[x % 3]}", b'{"x":%d}' % x, {})
+                for x in range(10_000)
+            )
+        )
+
+    replies = asyncio.run(call_all())
+    expected = [0, home, {"STAGE": "test"}, False]
+    for x, reply in enumerate(replies):
+        assert reply.envelope == {"result": [x, *expected]}
     assert _mark.get() == 0
 
 

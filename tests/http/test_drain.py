@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import random
 import signal
 import threading
@@ -10,7 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.http.server import MISCHIEF, eventually, read_reply, said_at_the_end, serving
+from tests.http.server import (
+    JSON,
+    MISCHIEF,
+    eventually,
+    exchange,
+    read_reply,
+    said_at_the_end,
+    serving,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -83,6 +92,71 @@ def test_nothing_sent_before_sigterm_is_lost(workers: int, run: int) -> None:
         early = {id_ for client in clients for id_, at in client.sent.items() if at < told}
         assert early - answered == set()
         assert said_at_the_end(server.errors()) == ""
+
+
+class _Caller(threading.Thread):
+    """Calls until it is told to stop, and repeats what was cut off before any answer came."""
+
+    def __init__(self, server: Server, number: int, stop: threading.Event) -> None:
+        super().__init__()
+        self.server = server
+        self.number = number
+        self.stop = stop
+        self.answered: list[str] = []
+        self.repeated = 0
+
+    def run(self) -> None:
+        """Call, on kept connections or on new ones."""
+        connection: http.client.HTTPConnection | None = None
+        while not self.stop.is_set():
+            mark = f"{self.number}-{len(self.answered)}"
+            body = b'{"mark":"%b","seconds":0.002}' % mark.encode()
+            connection = connection or http.client.HTTPConnection(
+                self.server.host, self.server.port, timeout=30
+            )
+            try:
+                reply = exchange(connection, "POST", "/functions/NotedWait", body, JSON)
+            except ConnectionError:
+                connection.close()
+                connection, self.repeated = None, self.repeated + 1
+                continue
+            if (reply.status, reply.json) != (200, {"result": mark}):
+                return  # which leaves it with fewer answers than notes
+            self.answered.append(mark)
+            if self.number % 2 or reply.headers.get("connection") == "close":
+                connection.close()
+                connection = None
+        if connection is not None:
+            connection.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_rolling_restart_under_load_fails_no_call(workers: int) -> None:
+    with serving(MISCHIEF, "--workers", str(workers)) as server:
+        before = set(server.workers())
+        stop = threading.Event()
+        callers = [_Caller(server, number, stop) for number in range(8)]
+        for caller in callers:
+            caller.start()
+        eventually(lambda: all(caller.answered for caller in callers))
+        server.signal(signal.SIGHUP)
+        eventually(lambda: len(now := set(server.workers())) == workers and not now & before)
+        at_the_end = [len(caller.answered) for caller in callers]
+        eventually(
+            lambda: all(
+                len(caller.answered) > count or not caller.is_alive()
+                for caller, count in zip(callers, at_the_end, strict=True)
+            )
+        )
+        stop.set()
+        for caller in callers:
+            caller.join()
+        answered = [mark for caller in callers for mark in caller.answered]
+        # Every call was made once and answered: also one whose new connection came to a worker at
+        # the very moment of its end, and was closed unread, so that it had to be repeated.
+        assert sorted(server.notes()) == sorted(answered)
+        assert sum(caller.repeated for caller in callers) < max(len(answered) / 100, 8)
+        assert server.stop() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -162,6 +162,24 @@ def test_a_root_path_is_where_links_begin() -> None:
         assert server.get("/apifunctions").status == 404
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("api", "/api"), ("/api/", "/api"), ("a/b", "/a/b"), ("/", "")]
+)
+def test_a_root_path_may_be_written_carelessly(given: str, meant: str) -> None:
+    with serving(CALCULATOR, "--root-path", given) as server:
+        assert server.get("/openapi.json").json["servers"] == [{"url": meant or "/"}]
+        assert (
+            server.request("POST", f"{meant}/functions/Add", b'{"x":1,"y":2}', JSON).status == 200
+        )
+        assert server.process.stdout is not None
+        assert server.process.stdout.readline().decode().endswith(f"{meant}/functions\n")
+
+
+@pytest.mark.parametrize("given", ["https://a.example/api", "/a b", "/a?b", "/a//b", "/ä", "/%2"])
+def test_a_root_path_that_is_none_is_named(given: str) -> None:
+    assert f"{given!r} is no path: write it like /api" in _refused("--root-path", given)
+
+
 def test_no_other_origin_may_read_by_default() -> None:
     with serving(CALCULATOR) as server:
         origin = {"Origin": "https://a.example"}
@@ -208,6 +226,50 @@ def test_every_origin_can_be_let_in() -> None:
     with serving(CALCULATOR, "--cors", "*") as server:
         reply = server.call("Add", {"x": 1, "y": 2}, {**JSON, "Origin": "null"})
         assert reply.headers["access-control-allow-origin"] == "*"
+
+
+# ---- variables -----------------------------------------------------------------------------------
+
+_STAGES = """
+import multiprocessing
+from kuniumi import App, Context
+app = App(name="Stages", env={"OWN": "%s", "STAGE": "from the app"})
+
+@app.function
+def Env(ctx: Context) -> dict[str, str]:
+    return ctx.env.list_env()
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("%s")
+    app.run()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_variables_reach_the_workers_however_they_start(tmp_path: Path, method: str) -> None:
+    file = tmp_path / "stages.py"
+    file.write_text(_STAGES % ("1", method))
+    with serving(file, "--env", "STAGE=test") as server:
+        assert server.call("Env").json == {"result": {"OWN": "1", "STAGE": "test"}}
+
+
+def test_variables_stay_when_a_changed_file_is_served_anew(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    file = tmp_path / "stages.py"
+    file.write_text(_STAGES % ("1", "fork"))
+    with serving(file, "--reload", "--env", "STAGE=test") as server:
+
+        def has(own: str) -> bool:
+            try:
+                found = server.call("Env").json["result"]
+            except OSError:
+                return False
+            assert found["STAGE"] == "test"
+            return bool(found["OWN"] == own)
+
+        assert has("1")
+        file.write_text(_STAGES % ("2", "fork"))
+        eventually(lambda: has("2"))
 
 
 # ---- reloading -----------------------------------------------------------------------------------

@@ -7,7 +7,16 @@ import time
 
 import pytest
 
-from tests.http.server import MISCHIEF, Reply, eventually, exchange, serving
+from tests.http.server import (
+    JSON,
+    MISCHIEF,
+    Reply,
+    Server,
+    eventually,
+    exchange,
+    read_reply,
+    serving,
+)
 
 
 @pytest.mark.parametrize("name", ["NotedWait", "NotedBlock"])
@@ -53,6 +62,34 @@ def test_a_refused_call_leaves_its_connection_open() -> None:
             assert exchange(connection, "POST", "/functions/Add", body).status == 200
 
 
+def test_who_sends_slowly_takes_nobodys_place() -> None:
+    with serving(MISCHIEF, "--limit-concurrency", "2", "--body-timeout", "1") as server:
+        head = b"POST /functions/Add HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n{"
+        slow = [server.open(head) for _ in range(20)]
+        for _ in range(50):
+            assert server.call("Add", {"x": 1, "y": 2}).json == {"result": 3}
+        for connection in slow:
+            assert read_reply(connection).status == 408
+            connection.close()
+
+
+def test_a_body_that_ends_when_all_places_are_taken_is_refused_then() -> None:
+    with serving(MISCHIEF, "--limit-concurrency", "1") as server:
+        head = b"POST /functions/Add HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\n\r\n"
+        with server.open(head + b'{"x":1') as slow:
+            eventually(lambda: server.call("Tasks").json["result"] > 1)  # it is being read
+            arguments = {"mark": "1", "seconds": 1}
+            thread = threading.Thread(target=server.call, args=("NotedWait", arguments))
+            thread.start()
+            eventually(server.notes)
+            slow.sendall(b',"y":2}')
+            refused = read_reply(slow)
+            assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+            thread.join()
+            slow.sendall(head + b'{"x":1,"y":2}')  # the connection is as good as before
+            assert read_reply(slow).json == {"result": 3}
+
+
 def test_under_ten_times_the_load_what_is_taken_is_answered() -> None:
     with serving(MISCHIEF, "--limit-concurrency", "4") as server:
         counted = {200: 0, 503: 0}
@@ -72,3 +109,43 @@ def test_under_ten_times_the_load_what_is_taken_is_answered() -> None:
             thread.join()
         assert counted[503] > 0
         assert counted[200] > 50  # of 300 that four places could give, on an idle machine
+
+
+_PLACES = 8
+_REST = 0.1
+"""Seconds a call takes: so long that the processor is idle when all places are taken."""
+
+
+@pytest.mark.parametrize("times", [2, 10])
+def test_under_overload_the_useful_throughput_stays_at_its_peak(times: int) -> None:
+    with serving(MISCHIEF, "--limit-concurrency", str(_PLACES)) as server:
+        _throughput(server, _PLACES, seconds=0.3)  # it warms up
+        peak, refused = _throughput(server, _PLACES)
+        assert refused < peak / 10
+        useful, refused = _throughput(server, times * _PLACES)
+        assert refused > useful
+        assert useful >= 0.9 * peak
+
+
+def _throughput(server: Server, clients: int, seconds: float = 2.0) -> tuple[int, int]:
+    """Call from many clients for a while; give how many calls were answered, and refused."""
+    counted = {200: 0, 503: 0}
+    lock = threading.Lock()
+    until = time.monotonic() + seconds
+
+    def call() -> None:
+        body = b'{"seconds":%f}' % _REST
+        with server.connect() as connection:
+            while time.monotonic() < until:
+                status = exchange(connection, "POST", "/functions/Wait", body, JSON).status
+                with lock:
+                    counted[status] += 1  # a KeyError for any other
+                if status == 503:
+                    time.sleep(_REST / 20)  # ten times as many clients, not a flood without end
+
+    threads = [threading.Thread(target=call) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return counted[200], counted[503]

@@ -222,7 +222,7 @@ def test_where_nothing_is_nothing_is_found(calculator: Server, path: str) -> Non
 # ---- methods -------------------------------------------------------------------------------------
 
 _ALLOWED = {
-    "/functions/Add": "POST, OPTIONS",  # what OpenAPI documents there; GET describes it besides
+    "/functions/Add": "GET, HEAD, POST, OPTIONS",
     "/functions": "GET, HEAD, OPTIONS",
     "/health": "GET, HEAD, OPTIONS",
     "/openapi.json": "GET, HEAD, OPTIONS",
@@ -245,7 +245,9 @@ def test_a_wrong_method_is_told_the_right_ones(calculator: Server, path: str, me
 def test_options_tells_the_methods(calculator: Server, path: str) -> None:
     reply = calculator.request("OPTIONS", path)
     assert (reply.status, reply.body) == (204, b"")
-    assert reply.headers["allow"] == _ALLOWED[path]
+    # At a function's address it advertises what OpenAPI documents there: the call.
+    advertised = "POST, OPTIONS" if path == "/functions/Add" else _ALLOWED[path]
+    assert reply.headers["allow"] == advertised
     assert "content-type" not in reply.headers
     assert "access-control-allow-methods" not in reply.headers
 
@@ -331,6 +333,21 @@ def test_a_tool_result_can_be_asked_for(calculator: Server, accept: str) -> None
     bad = calculator.call("Divide", {"x": 1, "y": 0}, headers)
     assert (bad.status, bad.json["isError"]) == (200, True)
     assert bad.json["content"][0]["text"] == '{"error":"Division by zero"}'
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [TOOL_RESULT, "text/html"],
+        ["*/*;q=0.1", TOOL_RESULT],
+        [f"{TOOL_RESULT};q=0.5", "application/json;q=0.1"],
+    ],
+)
+def test_a_list_of_several_lines_is_one_list(calculator: Server, lines: list[str]) -> None:
+    fields = "".join(f"Accept: {line}\r\n" for line in lines)
+    head = f"POST /functions/Add HTTP/1.1\r\nHost: a\r\n{fields}Content-Length: 13\r\n\r\n"
+    with calculator.open(head.encode() + b'{"x":1,"y":2}') as connection:
+        assert read_reply(connection).headers["content-type"] == TOOL_RESULT
 
 
 @pytest.mark.parametrize(

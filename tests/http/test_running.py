@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -88,6 +92,45 @@ def test_a_worker_that_dies_is_replaced() -> None:
         eventually(lambda: len(set(server.workers()) - before) == 1)
         eventually(lambda: _answers(server))
         assert server.stop() == 0
+
+
+def test_workers_that_die_at_every_call_are_replaced_once_then_the_server_gives_up() -> None:
+    with serving(MISCHIEF, "--log-level", "critical") as server:
+        while server.process.poll() is None:  # nobody waits between one crash and the next
+            with suppress(ConnectionError):
+                server.call("NoteAndDie")
+        assert server.wait() == 1
+        assert len(server.notes()) <= 3
+        assert len(set(server.notes())) == len(server.notes())
+
+
+_STILLBORN = """
+import os
+from kuniumi import App
+
+app = App(name="Stillborn")
+
+def die():
+    with open("notes", "a") as notes:
+        notes.write("died\\n")
+    os._exit(3)
+
+os.register_at_fork(after_in_child=die)
+app.run()
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_that_die_at_their_start_are_not_started_for_ever(
+    tmp_path: Path, workers: int
+) -> None:
+    file = tmp_path / "stillborn.py"
+    file.write_text(_STILLBORN)
+    command = [sys.executable, str(file), "serve", "--port", "0", "--workers", str(workers)]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30, check=False)
+    assert ended.returncode == 1
+    assert b"crash loop" in ended.stderr
+    assert workers <= (tmp_path / "notes").read_text().count("died") <= 3 * workers
 
 
 def _answers(server: Server) -> bool:

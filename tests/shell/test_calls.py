@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 WORDS = HERE / "apps" / "words.py"
 STRICT = f"{WORDS}:strict"
 CALCULATOR = HERE.parents[1] / "examples" / "calculator" / "app.py"
+OVERSTAYING = HERE.parent / "cgi" / "apps" / "overstaying.py"
 KUNIUMI = Path(sys.executable).with_name("kuniumi")
 
 
@@ -165,6 +166,37 @@ def test_a_failure_is_an_error_on_stderr_and_an_exit_code(
 ) -> None:
     ended = shell("call", name, app=WORDS)
     assert (ended.error, ended.code) == (said, code)
+
+
+@pytest.mark.parametrize(
+    "name", ["SwallowAll", "AnswerTooLate", "CleanUpForEver", "AwaitThread", "NeverAwait"]
+)
+@pytest.mark.parametrize("program", [None, KUNIUMI])
+def test_a_function_that_ignores_the_end_of_its_time_is_ended_all_the_same(
+    shell: Shell, name: str, program: Path | None
+) -> None:
+    began = time.monotonic()
+    words = ["call", OVERSTAYING, name] if program else ["call", name]
+    ended = shell(*words, app=OVERSTAYING, program=program)
+    assert (ended.error, ended.code) == ("Timed out after 0.2 seconds", 124)
+    assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("name", ["LeaveTask", "LeaveThread"])
+def test_what_a_coroutine_leaves_behind_is_not_waited_for(shell: Shell, name: str) -> None:
+    began = time.monotonic()
+    assert shell("call", name, app=OVERSTAYING).answer == {"result": 1}
+    assert time.monotonic() - began < 15
+
+
+def test_an_incident_that_the_answer_names_is_in_the_log(shell: Shell) -> None:
+    ended = shell("call", "Masked", app=WORDS)
+    *log, said = ended.err.splitlines()
+    number = said.removeprefix('{"error":"Internal error (incident ').removesuffix(')"}')
+    assert number.isalnum()
+    assert log[0] == f"functions.Masked failed (incident {number})"
+    assert log[-1] == "ValueError: secret"
+    assert (ended.out, ended.code) == ("", 1)
 
 
 def test_nothing_is_an_empty_object(shell: Shell) -> None:

@@ -114,6 +114,12 @@ def test_help_for_a_call_is_made_from_the_same_descriptions(shell: Shell) -> Non
     assert "default 3" in defaults
 
 
+def test_help_for_a_call_is_given_as_json(shell: Shell) -> None:
+    described = shell("describe", "Add", "--json").answer
+    assert shell("call", "Add", "--help", "--json").answer == described
+    assert shell("call", "Add", "--json", "--help").answer == described
+
+
 def test_the_example_in_a_functions_help_can_be_called(shell: Shell) -> None:
     for name in ("Add", "Midpoint", "Countdown", "SlowSum"):
         example = shell("describe", name).out.splitlines()[-1]

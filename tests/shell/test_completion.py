@@ -50,6 +50,43 @@ def test_choices_and_negations_are_offered(shell: Shell) -> None:
     assert "--no-loud" in flags
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["--size", ""], ["large", "small"]),  # an enum that is used several times
+        (["--other", ""], ["large", "small"]),
+        (["--mode", ""], ["fast", "slow"]),
+        (["--several", "s"], ["small"]),
+        (["--several", "small", "--several", ""], ["large", "small"]),
+        (["--count", ""], []),  # any number, and no flag
+        (["--env", ""], []),
+        (["--env", "A=b", "--mode", "f"], ["fast"]),
+        (["--no"], ["--no-loud"]),
+        (["--loud", "--co"], ["--count"]),
+        (["--no-loud", "--l"], []),
+        (["--several=small", "--s"], ["--size", "--several"]),
+        (["--", ""], []),
+    ],
+    ids=str,
+)
+def test_where_a_value_belongs_its_choices_are_offered(
+    shell: Shell, typed: list[str], offered: list[str]
+) -> None:
+    assert shell("__complete", "call", "Choose", *typed, app=WORDS).out.split() == offered
+
+
+def test_a_variable_changes_nothing_of_what_is_offered(shell: Shell) -> None:
+    for before in (["--env", "A=b"], ["--env=A=b"]):
+        assert shell("__complete", *before, "call", "Ad").out == "Add\n"
+        assert shell("__complete", *before, "li").out == "list\n"
+        assert shell("__complete", "call", *before, "Ad").out == "Add\n"
+        assert shell("__complete", "serve", *before, "--po").out == "--port\n"
+        ended = shell("__complete", *before, "call", CALCULATOR, "Ad", program=KUNIUMI)
+        assert ended.out == "Add\n"
+    assert shell("__complete", "call", "OwnEnv", "--env", "x", "--e", app=WORDS).out == ""
+    assert shell("__complete", "--env", "").out == ""
+
+
 def test_the_kuniumi_program_completes_the_app_in_a_file(shell: Shell) -> None:
     assert shell("__complete", "li", program=KUNIUMI).out == "list\n"
     assert shell("__complete", "call", "x", program=KUNIUMI).out == ""  # a file

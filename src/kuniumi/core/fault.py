@@ -52,3 +52,8 @@ INVALID_JSON = "Invalid JSON body"
 def not_found(name: str) -> Fault:
     """No function answers to this name."""
     return Fault(Kind.NOT_FOUND, f"Function not found: {name}")
+
+
+def timed_out(seconds: float | None) -> Fault:
+    """Give the fault of a call that took longer than it may."""
+    return Fault(Kind.TIMED_OUT, f"Timed out after {seconds:g} seconds")

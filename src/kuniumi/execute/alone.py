@@ -1,42 +1,59 @@
 """Running one call with no event loop around it: CGI, the shell, a call in process.
 
-In: an operation and a call. Out: an envelope. A plain function runs right here, and an alarm ends
-it when its time is up; asyncio is only loaded for a coroutine.
+In: an operation and a call. Out: an envelope. A plain function runs right here; when its time is up
+an alarm ends it, or, in a process that is not the call's alone, a thread of its own is left behind.
+asyncio is only loaded for a coroutine.
 """
 
 from __future__ import annotations
 
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome
 from kuniumi.core.codec import dumps
-from kuniumi.core.fault import Fault, Kind, not_found
+from kuniumi.core.fault import Fault, not_found, timed_out
 from kuniumi.core.invoke import prepare, refuse, settle
 from kuniumi.execute import inline
+from kuniumi.execute.inline import GRACE
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
     from kuniumi.core.call import Call, Envelope, Ready
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
 
+    Leave = Callable[[Envelope], NoReturn]
+
+_LOOPS_OWN = 4 * GRACE
+"""Seconds an event loop may need, at the very most, to end a call whose time is up."""
+
 
 def answer_alone(
-    operation: Operation, call: Call, limit: float | None, *, log: bool = True
+    operation: Operation,
+    call: Call,
+    limit: float | None,
+    *,
+    log: bool = True,
+    leave: Leave | None = None,
 ) -> Envelope:
-    """Take one call all the way, in this thread."""
+    """Take one call all the way, in this thread.
+
+    `leave` gives the answer and ends the process, right where it is called. A surface whose process
+    has only this call to make offers it, against a function that ignores that its time is up.
+    """
     ready = prepare(operation, call)
     if isinstance(ready, Fault):
-        return report(operation, refuse(ready)) if log else refuse(ready)
+        return _told(operation, refuse(ready), log=log)
     if operation.is_async:
-        outcome = _run_coroutine(ready, call, limit)
+        outcome = _run_coroutine(ready, call, limit, leave)
     else:  # in a context of its own, so that no variable it sets is seen by the next call
-        outcome = copy_context().run(_run_plain, ready, call, limit)
-    envelope = settle(operation, outcome)
-    return report(operation, envelope) if log else envelope
+        outcome = copy_context().run(_run_plain, ready, call, limit, leave)
+    return _told(operation, settle(operation, outcome), log=log)
 
 
 def answer_named(
@@ -50,64 +67,99 @@ def answer_named(
     return answer_alone(operation, service.call(operation, raw), service.limit(operation))
 
 
-def _run_plain(ready: Ready, call: Call, limit: float | None) -> Outcome:
-    return _run_with_alarm(ready, call, limit) if limit else inline.run(ready)
+def _told(operation: Operation, envelope: Envelope, *, log: bool) -> Envelope:
+    """Log a failure where that is wanted, or where the answer itself refers to the log."""
+    fault = envelope.fault
+    return report(operation, envelope) if log or (fault and fault.incident) else envelope
 
 
-def _run_coroutine(ready: Ready, call: Call, limit: float | None) -> Outcome:
-    import asyncio  # noqa: PLC0415 - a plain function's cold start must not pay for it
+def _run_plain(ready: Ready, call: Call, limit: float | None, leave: Leave | None) -> Outcome:
+    if not limit:
+        return inline.run(ready)
+    if leave is None or not _may_set_alarms():
+        return _run_in_thread(ready, call, limit)
+    return _run_with_alarm(partial(inline.run, ready), call, limit, leave)
 
-    from kuniumi.execute.loop import outcome_of, perform  # noqa: PLC0415
 
-    async def run() -> Outcome:
-        return await outcome_of(perform(ready, call, limit))
+def _run_coroutine(ready: Ready, call: Call, limit: float | None, leave: Leave | None) -> Outcome:
+    # A plain function's cold start must not pay for asyncio.
+    from kuniumi.execute.own_loop import run_on_own_loop  # noqa: PLC0415
 
-    return asyncio.run(run())
+    work = partial(run_on_own_loop, ready, call, limit)
+    if not limit or leave is None or not _may_set_alarms():
+        return work()
+    # Its loop ends it in time, unless it never waits for anything.
+    return _run_with_alarm(work, call, limit, leave, late=_LOOPS_OWN)
+
+
+# ---- the alarm -------------------------------------------------------------------------------------
 
 
 class _Alarm(BaseException):
     """The call's time is up."""
 
 
-def _run_with_alarm(ready: Ready, call: Call, limit: float) -> Outcome:
+def _may_set_alarms() -> bool:
+    """Whether this is the thread that signals come to, on a system that has alarms."""
     import signal  # noqa: PLC0415 - most calls have no limit
 
-    fault = Fault(Kind.TIMED_OUT, f"Timed out after {limit:g} seconds")
+    try:
+        signal.signal(signal.SIGALRM, signal.getsignal(signal.SIGALRM))
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _run_with_alarm(
+    work: Callable[[], Outcome], call: Call, limit: float, leave: Leave, late: float = 0.0
+) -> Outcome:
+    """Run work until an alarm rings in it; if it goes on all the same, leave it at the second."""
+    import signal  # noqa: PLC0415 - most calls have no limit
+
+    fault = timed_out(limit)
+    rung = False
 
     def ring(_signal: int, _frame: Any) -> None:
+        nonlocal rung
+        if rung:
+            leave(refuse(fault))
+        rung = True
         if call.context is not None:
             call.context.cancel()
         raise _Alarm
 
+    before = signal.signal(signal.SIGALRM, ring)
     try:
-        before = signal.signal(signal.SIGALRM, ring)
-    except (ValueError, AttributeError):  # not the main thread, or no alarms on this system
-        return _run_in_thread(ready, call, limit)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, limit)
-        outcome = inline.run(ready)
+        signal.setitimer(signal.ITIMER_REAL, limit + late, GRACE)
+        outcome = work()
         signal.setitimer(signal.ITIMER_REAL, 0)
-    except _Alarm:
-        return Outcome(error=fault)
+    except _Alarm:  # it came when the work had just ended
+        outcome = Outcome(error=fault)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    return Outcome(error=fault) if isinstance(outcome.error, _Alarm) else outcome
+    return Outcome(error=fault) if rung else outcome  # whatever it gave, it gave it too late
+
+
+# ---- a thread --------------------------------------------------------------------------------------
 
 
 def _run_in_thread(ready: Ready, call: Call, limit: float) -> Outcome:
-    from functools import partial  # noqa: PLC0415
+    """Run a function in a thread of its own, and wait for it no longer than the limit."""
+    import threading  # noqa: PLC0415 - most calls have no limit
     from queue import Empty, SimpleQueue  # noqa: PLC0415
 
-    from kuniumi.execute.threads import Pool  # noqa: PLC0415
+    from kuniumi.execute.threads import Job  # noqa: PLC0415
 
     arrived: SimpleQueue[Outcome] = SimpleQueue()
-    pool = Pool(1)
-    job = pool.submit(partial(inline.run, ready), arrived.put)
+    job = Job(partial(inline.run, ready), arrived.put)
     try:
+        threading.Thread(target=job.run, name="kuniumi-call", daemon=True).start()
         return arrived.get(timeout=limit)
-    except Empty:
+    except BaseException as error:  # Ctrl-C, too
         if call.context is not None:
             call.context.cancel()
-        pool.abandon(job, interrupt=True)
-        return Outcome(error=Fault(Kind.TIMED_OUT, f"Timed out after {limit:g} seconds"))
+        job.abandon(interrupt=True)
+        if isinstance(error, Empty):
+            return Outcome(error=timed_out(limit))
+        raise

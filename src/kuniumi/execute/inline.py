@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from kuniumi.core.call import Ready
 
 
+GRACE = 1.0
+"""Seconds a function whose time is up gets to clean up before it is left behind."""
+
+
 class Halt(Protocol):
     """Tells whether anybody still waits: a `threading.Event` does."""
 

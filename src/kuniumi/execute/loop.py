@@ -15,9 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome, Ready
-from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.fault import Fault, Kind, timed_out
 from kuniumi.core.invoke import prepare, refuse, settle
 from kuniumi.execute import inline
+from kuniumi.execute.inline import GRACE
 from kuniumi.execute.report import report
 from kuniumi.execute.threads import Pool
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from kuniumi.core.operation import Operation
 
     Watch = Callable[[], Awaitable[object]]
-
-GRACE = 1.0
-"""Seconds a cancelled coroutine gets to clean up before it is left behind."""
 
 _TURN = 64
 
@@ -287,8 +285,3 @@ async def run_in_thread(
     if isinstance(outcome.error, Fault):
         pool.abandon(job, interrupt=outcome.error.kind is Kind.TIMED_OUT)
     return outcome
-
-
-def timed_out(limit: float | None) -> Fault:
-    """Give the fault of a call that took longer than it may."""
-    return Fault(Kind.TIMED_OUT, f"Timed out after {limit:g} seconds")

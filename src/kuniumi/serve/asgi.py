@@ -16,7 +16,7 @@ from kuniumi.wire import http
 from kuniumi.wire.http import Site, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
@@ -75,7 +75,10 @@ class AsgiApp:
             await self._answer_other(scope, receive, send)
             return
         method: str = scope["method"]
-        headers: Headers = dict(scope["headers"])
+        fields = scope["headers"]
+        headers: Headers = dict(fields)
+        if b"accept" in headers and len(headers) != len(fields):
+            headers = _joined(fields)
         path: str = scope["path"]
         root: str = scope.get("root_path") or self._root
         if root and path.startswith(root) and path[len(root) : len(root) + 1] in _ENDS:
@@ -143,24 +146,29 @@ class AsgiApp:
     async def _call(self, target: Target, headers: Headers, receive: Receive, send: Send) -> bool:
         """Make a call, and answer it. Tells whether the body was left where it was."""
         service, operation = self.service, target.operation
-        if service.limit_concurrency and self._running >= service.limit_concurrency:
+        most = service.limit_concurrency
+        if most and self._running >= most:
             await self._refuse(http.overloaded(), target, headers, send)
             return True
+        body = await self._body.read(headers, receive)
+        if type(body) is not bytes:
+            await self._refuse(body, target, headers, send)  # type: ignore[arg-type]
+            return body.kind is Kind.TOO_LARGE  # type: ignore[union-attr]
+        # Only now it is a call: who sends slowly takes nobody's place. Others may have begun.
+        if most and self._running >= most:
+            await self._refuse(http.overloaded(), target, headers, send)
+            return False
         self._running += 1
         try:
-            body = await self._body.read(headers, receive)
-            if type(body) is bytes:
-                if target.form == "events":
-                    await self._stream(operation, body, headers, receive, send)
-                    return False
-                call, limit = service.call(operation, body), service.limit(operation)
-                envelope = await answer(operation, call, limit, _departure(receive))
-                await self._send(http.respond(envelope, target.form), headers, send)
+            if target.form == "events":
+                await self._stream(operation, body, headers, receive, send)
                 return False
+            call, limit = service.call(operation, body), service.limit(operation)
+            envelope = await answer(operation, call, limit, _departure(receive))
+            await self._send(http.respond(envelope, target.form), headers, send)
+            return False
         finally:
             self._running -= 1
-        await self._refuse(body, target, headers, send)  # type: ignore[arg-type]
-        return body.kind is Kind.TOO_LARGE  # type: ignore[union-attr]
 
     async def _stream(
         self, operation: Operation, body: bytes, headers: Headers, receive: Receive, send: Send
@@ -195,6 +203,12 @@ class AsgiApp:
 
 
 _ENDS = {"", "/"}
+
+
+def _joined(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Read fields of which some came several times: `Accept` is one list (RFC 9110 §5.3)."""
+    accept = b", ".join(value for name, value in fields if name == b"accept")
+    return {**dict(fields), b"accept": accept}
 
 
 def _departure(receive: Receive) -> Callable[[], Awaitable[None]]:

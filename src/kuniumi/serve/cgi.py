@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, BinaryIO
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
 from kuniumi.core.invoke import refuse
 from kuniumi.execute.alone import answer_alone
-from kuniumi.serve.streams import take_stdout
+from kuniumi.serve.streams import end_process, take_stdout
 from kuniumi.wire.cgi import read_request, write_response
-from kuniumi.wire.http import Response, Site, Target, respond, too_large, too_slow
+from kuniumi.wire.http import Site, Target, respond, too_large, too_slow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
+    from kuniumi.core.call import Envelope
     from kuniumi.core.service import Service
     from kuniumi.wire.cgi import Request
+    from kuniumi.wire.http import Form
+
+    Leave = Callable[[bytes], NoReturn]
 
 MAX_BODY = 4 * 1024 * 1024
 BODY_TIMEOUT = 30.0
@@ -33,18 +38,20 @@ def run(service: Service, *, max_body: int = MAX_BODY, body_timeout: float = BOD
     """Answer the request this process was started for."""
     answer_to = take_stdout()
     os.environ.pop("HTTP_PROXY", None)  # a visitor's `Proxy:` header, which HTTP clients obey
+
+    def leave(output: bytes) -> NoReturn:
+        _write(answer_to, output)
+        end_process(0)
+
     output = handle(
         service,
         os.environ,
         None if sys.stdin is None else sys.stdin.buffer,
         max_body=max_body,
         body_timeout=body_timeout,
+        leave=leave,
     )
-    try:
-        with answer_to:
-            answer_to.write(output)
-    except BrokenPipeError:  # the web server has given this request up
-        return
+    _write(answer_to, output)
 
 
 def handle(
@@ -54,24 +61,37 @@ def handle(
     *,
     max_body: int = MAX_BODY,
     body_timeout: float = BODY_TIMEOUT,
+    leave: Leave | None = None,
 ) -> bytes:
-    """Answer one request, given as CGI gives it; the output is complete CGI output."""
+    """Answer one request, given as CGI gives it; the output is complete CGI output.
+
+    `leave` writes such output and ends the process: the last resort where a function won't end.
+    """
     request = read_request(variables, service.registry)
     site = Site(service, root_path=request.root)
     found = site.resolve(request.method, request.path, request.headers)
     if not isinstance(found, Target):
         return write_response(found, head=request.method == "HEAD")
     body = _Body(stdin, max_body, body_timeout).read(request)
-    return write_response(_respond(service, found, body))
-
-
-def _respond(service: Service, target: Target, body: bytes | Fault) -> Response:
-    form = "json" if target.form == "events" else target.form  # CGI gives everything at once
+    form = "json" if found.form == "events" else found.form  # CGI gives everything at once
     if isinstance(body, Fault):
-        return respond(refuse(body), form)
-    operation = target.operation
-    call = service.call(operation, body)
-    return respond(answer_alone(operation, call, service.limit(operation)), form)
+        return write_response(respond(refuse(body), form))
+    operation = found.operation
+    call, limit = service.call(operation, body), service.limit(operation)
+    envelope = answer_alone(operation, call, limit, leave=_leaving(leave, form))
+    return write_response(respond(envelope, form))
+
+
+def _leaving(leave: Leave | None, form: Form) -> Callable[[Envelope], NoReturn] | None:
+    return leave and (lambda envelope: leave(write_response(respond(envelope, form))))
+
+
+def _write(answer_to: BinaryIO, output: bytes) -> None:
+    try:
+        with answer_to:
+            answer_to.write(output)
+    except BrokenPipeError:  # the web server has given this request up
+        return
 
 
 class _Body:

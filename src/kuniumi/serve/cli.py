@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from kuniumi.core.caller import Caller
@@ -17,11 +17,12 @@ from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.core.invoke import refuse
 from kuniumi.env.environment import Environment, parse_variables
 from kuniumi.errors import UsageError
+from kuniumi.serve.streams import end_process, spared_stdout
 from kuniumi.wire import argv
 from kuniumi.wire.status import exit_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
@@ -38,12 +39,22 @@ def main() -> NoReturn:
     sys.exit(guarded(lambda: run_program(sys.argv[1:])))
 
 
-def run(service: Service, words: Sequence[str], *, program: str = "", reference: str = "") -> int:
-    """Run one command of an app; give the exit code."""
+def run(
+    service: Service,
+    words: Sequence[str],
+    *,
+    program: str = "",
+    reference: str = "",
+    alone: bool = False,
+) -> int:
+    """Run one command of an app; give the exit code.
+
+    `alone` says that the process has nothing else to do, and may end with the answer to a call.
+    """
     flags, rest = argv.take_globals(words, leading=True)
     variables = flags["--env"]
     if rest[:1] == ["call"]:
-        return _call(service, rest[1:], variables)
+        return _call(service, rest[1:], variables, alone=alone)
     if rest[:1] == ["__complete"]:
         from kuniumi.serve.completion import complete  # noqa: PLC0415 - few press Tab
 
@@ -52,7 +63,8 @@ def run(service: Service, words: Sequence[str], *, program: str = "", reference:
 
     flags, rest = argv.take_globals(rest)
     service = with_variables(service, variables + flags["--env"])
-    return run_command(service, rest, program or sys.argv[0].rpartition("/")[2], reference)
+    named = program or sys.argv[0].rpartition("/")[2]
+    return run_command(service, rest, named, reference, variables + flags["--env"])
 
 
 def with_variables(service: Service, flags: list[str]) -> Service:
@@ -77,7 +89,7 @@ def finish(envelope: Envelope) -> int:
 # ---- calling ---------------------------------------------------------------------------------------
 
 
-def _call(service: Service, words: list[str], variables: list[str]) -> int:
+def _call(service: Service, words: list[str], variables: list[str], *, alone: bool) -> int:
     try:
         flags, rest = argv.take_globals(words, leading=True)
         variables += flags["--env"]
@@ -89,24 +101,35 @@ def _call(service: Service, words: list[str], variables: list[str]) -> int:
         operation = service.registry.find(rest[0])
         if operation is None:
             return finish(refuse(not_found(rest[0])))
-        own = {f"--{parameter.name}" for parameter in operation.parameters}
+        own = argv.own_flags(operation)
         flags, rest = argv.take_globals(rest[1:], own=own)
         if argv.asks_for_help(operation, rest):
             from kuniumi.serve.console import show_function  # noqa: PLC0415 - for people only
 
-            show_function(operation)
+            show_function(operation, as_json="--json" in rest and "--json" not in own)
             return 0
         service = with_variables(service, variables + flags["--env"])
         raw = sys.stdin.buffer.read() if rest == ["-"] else argv.read_arguments(operation, rest)
     except UsageError as error:
         return finish(refuse(Fault(Kind.BAD_ARGUMENTS, str(error))))
-    return finish(_answer(service, operation, raw))
+    return finish(_answer(service, operation, raw, _leave if alone else None))
 
 
-def _answer(service: Service, operation: Operation, raw: bytes) -> Envelope:
+def _leave(envelope: Envelope) -> NoReturn:
+    """Write an error to stderr past its buffer, which may be in use, and end the process."""
+    with suppress(OSError):
+        os.write(2, envelope.body + b"\n")
+    end_process(exit_code(envelope.fault))
+
+
+def _answer(
+    service: Service,
+    operation: Operation,
+    raw: bytes,
+    leave: Callable[[Envelope], NoReturn] | None,
+) -> Envelope:
     from kuniumi.execute.alone import answer_alone  # noqa: PLC0415 - not for help
     from kuniumi.serve.console import progress  # noqa: PLC0415
-    from kuniumi.serve.streams import spared_stdout  # noqa: PLC0415
 
     interrupted = refuse(Fault(Kind.CANCELLED, "Interrupted"))
     with _interruptible() as interruptions:
@@ -114,7 +137,7 @@ def _answer(service: Service, operation: Operation, raw: bytes) -> Envelope:
             with spared_stdout(), progress(operation) as report:
                 call = service.call(operation, raw, Caller(report=report))
                 limit = service.limit(operation)
-                envelope = answer_alone(operation, call, limit, log=_logs())
+                envelope = answer_alone(operation, call, limit, log=_logs(), leave=leave)
         except KeyboardInterrupt:
             return interrupted
     return interrupted if interruptions and envelope.fault is not None else envelope
@@ -149,6 +172,9 @@ def _interruptible() -> Iterator[list[int]]:
 
 
 def _logs() -> bool:
-    """Whether the app has said where logs go: a person in a shell sees the error anyway."""
+    """Whether the app has said where logs go: a person in a shell sees the error anyway.
+
+    What the answer hides behind an incident's number is logged in any case.
+    """
     logging = sys.modules.get("logging")
     return logging is not None and logging.getLogger("kuniumi.call").hasHandlers()

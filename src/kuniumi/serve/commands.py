@@ -6,12 +6,14 @@ In: a service and words. Out: an exit code. Each command loads what it alone nee
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.codec import dumps
 from kuniumi.core.fault import not_found
 from kuniumi.core.invoke import refuse
+from kuniumi.env.environment import parse_variables
 from kuniumi.serve.about import based_on
 from kuniumi.serve.cli import finish
 
@@ -23,9 +25,20 @@ if TYPE_CHECKING:
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 SHELLS = ("bash", "zsh", "fish")
 
+_PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*")
 
-def run_command(service: Service, words: Sequence[str], program: str, reference: str) -> int:
-    """Run one command; without any, show what there is, and fail: nothing was done."""
+
+def run_command(
+    service: Service,
+    words: Sequence[str],
+    program: str,
+    reference: str,
+    variables: Sequence[str] = (),
+) -> int:
+    """Run one command; without any, show what there is, and fail: nothing was done.
+
+    The service has the variables of `--env` already; one that is loaded again does not.
+    """
     parser, names = make_parser(service, program)
     if not words:
         parser.print_help(sys.stderr)
@@ -38,6 +51,7 @@ def run_command(service: Service, words: Sequence[str], program: str, reference:
         return int(stop.code or 0)
     options.reference = reference
     options.program = program
+    options.variables = variables
     handler: Callable[[Service, argparse.Namespace], int] = options.handler
     return handler(service, options)
 
@@ -101,7 +115,7 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     add("--body-timeout", type=_seconds, default=30.0, help="seconds a body may take to arrive")
     add("--header-timeout", type=_seconds, default=30.0, help="seconds headers may take to arrive")
     add("--drain-timeout", type=_positive, default=30, help="seconds to finish calls on SIGTERM")
-    add("--root-path", default="", help="path under which a proxy serves this app")
+    add("--root-path", type=_root_path, default="", help="path under which a proxy serves this app")
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call")
     host = "a name by which /mcp is reached, as behind a proxy; * for any"
     add("--allow-host", action="append", default=[], metavar="HOST", help=host)
@@ -143,6 +157,7 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
         limit_concurrency=options.limit_concurrency,
         timeout=options.timeout,
         root_path=options.root_path,
+        variables=parse_variables(options.variables),
         cors=tuple(options.cors),
         hosts=tuple(options.allow_host),
         origins=tuple(options.allow_origin),
@@ -198,14 +213,9 @@ def _describe(service: Service, options: argparse.Namespace) -> int:
     operation = service.registry.find(options.name)
     if operation is None:
         return finish(refuse(not_found(options.name)))
-    if options.json:
-        from kuniumi.wire.pages import describe  # noqa: PLC0415 - one command a process
+    from kuniumi.serve.console import show_function  # noqa: PLC0415 - one command a process
 
-        _print(dumps(describe(operation)))
-    else:
-        from kuniumi.serve.console import show_function  # noqa: PLC0415
-
-        show_function(operation)
+    show_function(operation, as_json=options.json)
     return 0
 
 
@@ -299,3 +309,12 @@ def _size(text: str) -> int:
         msg = f"{text} is no size: write it like 512K or 4M"
         raise argparse.ArgumentTypeError(msg)
     return size
+
+
+def _root_path(text: str) -> str:
+    """Read a path as links begin with it: `/api`, whether it was given as that, `api` or `/api/`."""
+    path = f"/{text.strip('/')}".rstrip("/")
+    if not _PATH.fullmatch(path):
+        msg = f"{text!r} is no path: write it like /api, as it stands in a URL"
+        raise argparse.ArgumentTypeError(msg)
+    return path

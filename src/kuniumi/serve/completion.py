@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kuniumi.errors import KuniumiError, UsageError
+from kuniumi.wire import argv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,6 +65,10 @@ def complete(service: Service, words: Sequence[str]) -> int:
 def complete_program(commands: Sequence[str], words: Sequence[str]) -> int:
     """Print the same for the `kuniumi` program, whose second word names a file."""
     *before, current = words or [""]
+    try:
+        _, before = argv.take_globals(before, leading=True)
+    except UsageError:  # the value of a global flag is being typed
+        return 0
     if not before:
         return _print([*commands, "--help", "--version"], current)
     command, *rest = before
@@ -83,13 +88,18 @@ def candidates(service: Service, before: list[str]) -> list[str]:
     from kuniumi.serve.commands import LOG_LEVELS, SHELLS, make_parser  # noqa: PLC0415
 
     _, commands = make_parser(service, "")
+    try:
+        _, before = argv.take_globals(before, leading=True)
+        if before[:1] == ["call"]:
+            return _after_call(service, before[1:])
+        _, before = argv.take_globals(before)
+    except UsageError:  # the value of a global flag is being typed
+        return []
     if not before:
-        return [*commands, "--help", "--version", "--env"]
+        return [*commands, "--help", "--version", *argv.GLOBAL_FLAGS]
     command, *rest = before
-    if command in {"call", "describe"} and not rest:
+    if command == "describe" and not rest:
         return [operation.name for operation in service.registry]
-    if command == "call":
-        return _flags_of_call(service, rest)
     if before[-1] == "--log-level":
         return list(LOG_LEVELS)
     if command == "completion":
@@ -99,19 +109,15 @@ def candidates(service: Service, before: list[str]) -> list[str]:
     return [flag for flag in commands[command]._option_string_actions if flag.startswith("--")]  # noqa: SLF001 - the parser has no door to its own flags
 
 
-def _flags_of_call(service: Service, rest: list[str]) -> list[str]:
-    from kuniumi.core.schema import input_schema  # noqa: PLC0415
-
-    operation = service.registry.find(rest[0])
+def _after_call(service: Service, words: list[str]) -> list[str]:
+    _, words = argv.take_globals(words, leading=True)
+    if not words:
+        return [operation.name for operation in service.registry]
+    operation = service.registry.find(words[0])
     if operation is None:
         return []
-    properties = input_schema(operation)["properties"]
-    last = properties.get(rest[-1].removeprefix("--").replace("-", "_"), {})
-    if rest[-1].startswith("--") and "enum" in last:
-        return [choice for choice in last["enum"] if isinstance(choice, str)]
-    flags = [f"--{name}" for name in properties if f"--{name}" not in rest]
-    off = [f"--no-{name}" for name, schema in properties.items() if schema.get("type") == "boolean"]
-    return [*flags, *off, "--help"]
+    _, words = argv.take_globals(words[1:], own=argv.own_flags(operation))
+    return argv.next_words(operation, words)
 
 
 def _print(words: Iterable[str], current: str) -> int:

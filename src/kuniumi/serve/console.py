@@ -56,8 +56,13 @@ def show_list(service: Service) -> None:
     _table(("Function", "Operation id", "Description"), rows)
 
 
-def show_function(operation: Operation) -> None:
+def show_function(operation: Operation, *, as_json: bool = False) -> None:
     """Describe one function: what it takes, what it gives, how to call it."""
+    if as_json:
+        from kuniumi.wire.pages import describe  # noqa: PLC0415 - for programs only
+
+        print(dumps(describe(operation)).decode())
+        return
     import shlex  # noqa: PLC0415 - for help only
 
     from kuniumi.core.describe import described_input, described_output, words_of  # noqa: PLC0415

@@ -40,7 +40,7 @@ def run(service: Service, argv: Sequence[str] | None) -> NoReturn:
         sys.exit(0)
     from kuniumi.serve import cli  # noqa: PLC0415
 
-    sys.exit(guarded(lambda: cli.run(service, words)))
+    sys.exit(guarded(lambda: cli.run(service, words, alone=True)))
 
 
 def guarded(command: Callable[[], int]) -> int:

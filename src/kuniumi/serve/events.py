@@ -15,7 +15,7 @@ from kuniumi.core.call import Ready
 from kuniumi.core.caller import Caller
 from kuniumi.core.codec import dumps
 from kuniumi.core.invoke import prepare, refuse
-from kuniumi.execute.loop import GRACE
+from kuniumi.execute.inline import GRACE
 from kuniumi.execute.parts import answer_in_parts
 from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE, encode_event
 

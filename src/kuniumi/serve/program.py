@@ -52,6 +52,7 @@ def run_program(words: Sequence[str]) -> int:
         [*variables, command, *others],
         program=f"kuniumi {reference}",
         reference=reference,
+        alone=True,
     )
 
 

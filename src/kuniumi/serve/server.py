@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
+from kuniumi.env.environment import Environment
 from kuniumi.errors import KuniumiError, UsageError
 from kuniumi.serve.loading import load
 
@@ -47,6 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     limit_concurrency: int | None = None
     timeout: float | None = None
     root_path: str = ""
+    variables: dict[str, str] = {}  # for the functions, over those of the app itself
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()  # names by which MCP may be reached
     origins: tuple[str, ...] = ()  # web pages that may use it
@@ -138,7 +140,8 @@ class Loader:
 
     def greet_again(self) -> None:
         """Prepare for new workers, in the process that starts them."""
-        self.greeting = f"{self.reference} has changed, and is served anew"
+        changed = " has changed, and" if self.settings.reload else ""  # otherwise: SIGHUP
+        self.greeting = f"{self.reference or 'the app'}{changed} is served anew"
         self.starting.value = self.settings.workers
 
 
@@ -174,6 +177,9 @@ def apply(settings: Settings, service: Service) -> None:
         service.timeout = settings.timeout or None
     if settings.limit_concurrency is not None:
         service.limit_concurrency = settings.limit_concurrency
+    if settings.variables:
+        known = service.environment.list_env()
+        service.environment = Environment({**known, **settings.variables})
 
 
 def serve(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +61,14 @@ def spared_stdout() -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process at once, in the midst of whatever it does; what was printed is kept."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # it is closed, or was being written to at this very moment
+            stream.flush()
+    os._exit(code)
 
 
 def _print_line_by_line() -> None:

@@ -68,6 +68,11 @@ def take_globals(
     return taken, rest
 
 
+def own_flags(operation: Operation) -> set[str]:
+    """Give the flags that name a function's own parameters."""
+    return {f"--{parameter.name}" for parameter in operation.parameters}
+
+
 def asks_for_help(operation: Operation, words: list[str]) -> bool:
     """Whether these words are no call, but a question how to make one."""
     flags = words[: words.index("--")] if "--" in words else words
@@ -86,6 +91,20 @@ def read_arguments(operation: Operation, words: list[str]) -> bytes:
     if len(words) == 1 and reader.is_document(words[0]):
         return words[0].encode()
     return reader.read(words)
+
+
+def next_words(operation: Operation, words: list[str]) -> list[str]:
+    """Give what could come after these words: flags, or the choices where a value belongs.
+
+    Nothing means: a value of which no more is known.
+    """
+    if "--" in words:
+        return []
+    reader = _Reader(operation)
+    waiting = reader.waiting_parameter(words)
+    if waiting is not None:
+        return _choices(reader.properties.get(waiting, {}), reader.root)
+    return reader.open_flags(words)
 
 
 def write_arguments(operation: Operation, arguments: bytes) -> list[str]:
@@ -141,6 +160,27 @@ class _Reader:
         for name, texts in named.items():
             given[name] = self._argument(name, texts)
         return dumps(given)
+
+    def waiting_parameter(self, words: list[str]) -> str | None:
+        """Give the parameter whose flag is the last word, if its value must follow."""
+        last = words[-1] if words else ""
+        if not last.startswith("--") or "=" in last:
+            return None
+        name = self._parameter(last[2:])
+        return name if name in self.properties and not self._is_flag(name) else None
+
+    def open_flags(self, words: list[str]) -> list[str]:
+        """Give the flags that may still be given: once each, but those of a list."""
+        flags = [word[2:].partition("=")[0] for word in words if word.startswith("--")]
+        given = {self._parameter(flag) for flag in flags}
+        given |= {self._parameter(flag[3:]) for flag in flags if flag.startswith("no-")}
+        names = [
+            name
+            for name, schema in self.properties.items()
+            if name not in given or self._items_of(schema) is not None
+        ]
+        off = [f"--no-{name}" for name in names if self._is_flag(name)]
+        return [*(f"--{name}" for name in names), *off, "--help"]
 
     def _sorted(self, words: list[str]) -> tuple[str, dict[str, list[str]], list[str]]:
         document, named, bare = "", dict[str, list[str]](), list[str]()
@@ -242,6 +282,18 @@ def _arms(schema: Schema, root: Schema) -> list[Schema]:
     if isinstance(kinds, list):
         return [{**schema, "type": kind} for kind in kinds]
     return [schema]
+
+
+def _choices(schema: Schema, root: Schema) -> list[str]:
+    """Give the texts that a schema names one by one, or that its items do."""
+    found: list[str] = []
+    for arm in _arms(schema, root):
+        items = arm.get("items")
+        if isinstance(items, dict):
+            found += _choices(items, root)
+        named = arm.get("enum", [arm["const"]] if "const" in arm else [])
+        found += [str(choice) for choice in named if isinstance(choice, (str, int))]
+    return found
 
 
 def _kinds(schema: Schema, root: Schema) -> set[str]:

@@ -166,13 +166,12 @@ class Site:
             methods = (*methods, "POST")
         if not methods:
             return respond_fault(_nothing_at(path))
-        # A function's address can be read as well, to describe it. What `Allow` advertises is what
-        # the OpenAPI document has there: the call.
-        advertised = methods if operation is None else ("POST",)
         if method == "OPTIONS":
-            return self._options(advertised, headers)
+            # It advertises what the OpenAPI document has at a function's address: the call. Who is
+            # refused is told all that is answered there (RFC 9110 §15.5.6).
+            return self._options(methods if operation is None else ("POST",), headers)
         if page is None or method not in methods:
-            return _wrong_method(method, (*advertised, "OPTIONS"))
+            return _wrong_method(method, (*methods, "OPTIONS"))
         found = self._pages.get((root, path))
         if found is None:
             content_type, body = page(self.service, root)

@@ -128,6 +128,13 @@ def Die() -> int:
     os._exit(3)
 
 
+@app.function
+def NoteAndDie() -> int:
+    """Notes which process it ends."""
+    note(str(os.getpid()))
+    os._exit(3)
+
+
 @app.function(errors={422: "Always"})
 def Fail(message: str, status: int = 422) -> int:
     raise FunctionError(message, status=status)

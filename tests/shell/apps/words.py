@@ -65,6 +65,18 @@ def Day(day: datetime.date, size: Size = Size.SMALL) -> list[Any]:
 
 
 @app.function
+def Choose(
+    size: Size,
+    other: Size | None = None,
+    mode: Literal["fast", "slow"] | None = None,
+    several: list[Size] | None = None,
+    count: int = 1,
+    loud: bool | None = None,
+) -> list[Any]:
+    return [size, other, mode, several, count, loud]
+
+
+@app.function
 def Env(ctx: Context) -> dict[str, str]:
     return ctx.env.list_env()
 
@@ -99,6 +111,11 @@ def Fail(status: int = 500) -> None:
 @app.function
 def Crash() -> None:
     raise ValueError("unexpected")
+
+
+@app.function(mask_errors=True)
+def Masked() -> None:
+    raise ValueError("secret")
 
 
 @app.function
