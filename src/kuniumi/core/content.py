@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, json
 from msgspec.structs import force_setattr
 
 from kuniumi.core.types import is_union, unwrap
@@ -154,6 +154,11 @@ def as_blocks(content: Sequence[Block | str] | Block | str) -> tuple[Block, ...]
             msg = f"content holds a value of type {type(block).__name__}: give text, or a block"
             raise TypeError(msg)
     return blocks
+
+
+def read_blocks(content: bytes) -> list[Block]:
+    """Read blocks as they were written."""
+    return json.decode(content, type=list[Block])
 
 
 def is_content(annotation: Any) -> bool:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+_ENDLESS = float("inf")
+
+
 class Context:
     """The call at hand: its environment, its state, ways to reach its caller, a way to stop."""
 
@@ -46,10 +49,17 @@ class Context:
 
         Progress only grows: a report that does not is dropped, as is one after cancellation.
         """
+        if not _is_number(done) or not (total is None or _is_number(total)):
+            msg = f"ctx.progress({done!r}, {total!r}): how far it has come is told in numbers"
+            raise TypeError(msg)
         report = self._caller.report
-        if report is None or self._cancelled or not done > self._done:
+        if report is None or self._cancelled or not self._done < done < _ENDLESS:
             return
         self._done = done
+        if total is not None and not total < _ENDLESS:
+            total = None
+        if message is not None:
+            message = str(message).encode("utf-8", "backslashreplace").decode()
         report(done, total, message)
 
     def release(self) -> None:
@@ -154,3 +164,7 @@ class Context:
     def cancel(self) -> None:
         """Mark the call as no longer wanted. Surfaces call this, functions read `cancelled`."""
         self._cancelled = True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

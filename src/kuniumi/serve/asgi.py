@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.fault import Fault, Kind
 from kuniumi.core.invoke import refuse
 from kuniumi.execute.loop import answer
 from kuniumi.serve.body import BodyReader, discard
+from kuniumi.serve.gate import Gate
 from kuniumi.wire import http
 from kuniumi.wire.http import Site, Target
 
@@ -52,7 +54,7 @@ class AsgiApp:
         self.service = service
         self._body = BodyReader(max_body, body_timeout)
         self.site = Site(service, root_path=root_path, cors=cors)
-        self._running = 0
+        self._gate = Gate(service)
         self._root = root_path.rstrip("/")
         self._started = started  # called once the server has begun
         self._draining = False
@@ -116,6 +118,7 @@ class AsgiApp:
             self.service,
             self._secret or shared or secrets.token_bytes(32),
             self._body,
+            self._gate,
             hosts=self._hosts,
             origins=self._origins,
             meeting=self._meeting,
@@ -145,9 +148,8 @@ class AsgiApp:
 
     async def _call(self, target: Target, headers: Headers, receive: Receive, send: Send) -> bool:
         """Make a call, and answer it. Tells whether the body was left where it was."""
-        service, operation = self.service, target.operation
-        most = service.limit_concurrency
-        if most and self._running >= most:
+        service, operation, gate = self.service, target.operation, self._gate
+        if gate.is_full:
             await self._refuse(http.overloaded(), target, headers, send)
             return True
         body = await self._body.read(headers, receive)
@@ -155,20 +157,21 @@ class AsgiApp:
             await self._refuse(body, target, headers, send)  # type: ignore[arg-type]
             return body.kind is Kind.TOO_LARGE  # type: ignore[union-attr]
         # Only now it is a call: who sends slowly takes nobody's place. Others may have begun.
-        if most and self._running >= most:
+        if gate.is_full:
             await self._refuse(http.overloaded(), target, headers, send)
             return False
-        self._running += 1
+        gate.running += 1
         try:
             if target.form == "events":
                 await self._stream(operation, body, headers, receive, send)
                 return False
-            call, limit = service.call(operation, body), service.limit(operation)
+            caller = Caller(meta=http.trace_of(headers)) if operation.wants_context else NOBODY
+            call, limit = service.call(operation, body, caller), service.limit(operation)
             envelope = await answer(operation, call, limit, _departure(receive))
             await self._send(http.respond(envelope, target.form), headers, send)
             return False
         finally:
-            self._running -= 1
+            gate.running -= 1
 
     async def _stream(
         self, operation: Operation, body: bytes, headers: Headers, receive: Receive, send: Send
@@ -176,7 +179,9 @@ class AsgiApp:
         from kuniumi.serve.events import stream  # noqa: PLC0415 - few ask for a stream
 
         extra = self.site.cors_headers(headers)
-        refused = await stream(self.service, operation, body, extra, _departure(receive), send)
+        meta = http.trace_of(headers)
+        gone = _departure(receive)
+        refused = await stream(self.service, operation, body, extra, gone, send, meta)
         if refused is not None:
             await self._send(http.respond(refused, "json"), headers, send)
 

@@ -11,12 +11,13 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO
 
+from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
 from kuniumi.core.invoke import refuse
 from kuniumi.execute.alone import answer_alone
 from kuniumi.serve.streams import end_process, take_stdout
 from kuniumi.wire.cgi import read_request, write_response
-from kuniumi.wire.http import Site, Target, respond, too_large, too_slow
+from kuniumi.wire.http import Site, Target, respond, too_large, too_slow, trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -77,7 +78,8 @@ def handle(
     if isinstance(body, Fault):
         return write_response(respond(refuse(body), form))
     operation = found.operation
-    call, limit = service.call(operation, body), service.limit(operation)
+    caller = Caller(meta=trace_of(request.headers)) if operation.wants_context else NOBODY
+    call, limit = service.call(operation, body, caller), service.limit(operation)
     envelope = answer_alone(operation, call, limit, leave=_leaving(leave, form))
     return write_response(respond(envelope, form))
 

@@ -174,11 +174,12 @@ def _mcp(service: Service, options: argparse.Namespace) -> int:
     if options.http:
         return _serve(service, options)
     from kuniumi.serve.mcp import stdio  # noqa: PLC0415 - one command a process
+    from kuniumi.serve.streams import end_process  # noqa: PLC0415
 
     if options.timeout is not None:
         service.timeout = options.timeout or None
     code = stdio.run(service, max_message=options.max_message, drain=options.drain_timeout)
-    return stdio.end(code)
+    return end_process(code)  # threads that functions left behind are not waited for
 
 
 def _cgi(service: Service, options: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from kuniumi.execute.parts import answer_in_parts
 from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE, encode_event
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
@@ -100,10 +100,11 @@ async def stream(
     headers: tuple[tuple[bytes, bytes], ...],
     gone: Callable[[], Awaitable[object]],
     send: Send,
+    meta: Mapping[str, Any],
 ) -> Envelope | None:
     """Call the operation, and send what it gives as it gives it; or give back why not."""
     outbox = _Outbox()
-    call = service.call(operation, body, Caller(report=outbox.report))
+    call = service.call(operation, body, Caller(report=outbox.report, meta=meta))
     ready = prepare(operation, call)
     if not isinstance(ready, Ready):
         return refuse(ready)

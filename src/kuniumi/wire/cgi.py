@@ -40,6 +40,9 @@ _HEADERS = {
     "HTTP_ACCEPT": b"accept",
     "HTTP_ORIGIN": b"origin",
     "HTTP_HOST": b"host",
+    "HTTP_TRACEPARENT": b"traceparent",
+    "HTTP_TRACESTATE": b"tracestate",
+    "HTTP_BAGGAGE": b"baggage",
     "HTTP_SEC_FETCH_SITE": b"sec-fetch-site",
     "HTTP_ACCESS_CONTROL_REQUEST_METHOD": b"access-control-request-method",
 }

@@ -6,7 +6,7 @@ of its answer) or a finished `Response`. ASGI and CGI read and write through thi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kuniumi.core.service import Service
 
     Headers = Mapping[bytes, bytes]
-    Form = Literal["json", "tool-result", "named-tool-result", "events"]
+    Form = str
+    """json, tool-result, named-tool-result or events; or the media type that is preferred to JSON."""
 
 JSON = b"application/json"
 TOOL_RESULT = b"application/vnd.mcp.tool-result+json"
@@ -192,6 +193,9 @@ class Site:
         return Response(204, b"", b"", extra)
 
 
+_AS_IT_IS = ((b"x-content-type-options", b"nosniff"), (b"vary", b"accept"))
+_TRACE = ("traceparent", "tracestate", "baggage")
+
 _EXTRA: dict[Kind, tuple[tuple[bytes, bytes], ...]] = {
     Kind.OVERLOADED: ((b"retry-after", b"1"),),
     Kind.TOO_SLOW: ((b"connection", b"close"),),  # the rest of the body may still come
@@ -207,11 +211,37 @@ def respond(envelope: Envelope, form: Form) -> Response:
     if fault is not None:
         extra = _EXTRA.get(fault.kind, ())
     status = http_status(fault)
+    if fault is None and "/" in form:
+        return _media(envelope, form) or Response(200, envelope.body)
     if form in {"json", "events"} or (fault is not None and not is_result(fault)):
         return Response(status, envelope.body, JSON, extra)
     content_type = TOOL_RESULT if form == "named-tool-result" else JSON
     # A tool that failed has answered all the same: its `isError` says so.
     return Response(200, encode_tool_result(envelope), content_type)
+
+
+def _media(envelope: Envelope, wanted: str) -> Response | None:
+    """Write the one picture or sound that a function gave as what it is, if it is as wanted."""
+    if not envelope.for_people:
+        return None
+    from kuniumi.core.content import Audio, Image, read_blocks  # noqa: PLC0415 - few give any
+
+    blocks = read_blocks(envelope.content)
+    if len(blocks) != 1 or not isinstance(block := blocks[0], (Audio, Image)):
+        return None
+    kind, _, part = wanted.partition("/")
+    if block.mime_type != wanted and not (part == "*" and block.mime_type.startswith(f"{kind}/")):
+        return None
+    return Response(200, block.data, block.mime_type.encode(), _AS_IT_IS)
+
+
+def trace_of(headers: Headers) -> dict[str, str]:
+    """Give the W3C trace context of a request."""
+    return {
+        name: headers[name.encode()].decode("latin-1")
+        for name in _TRACE
+        if name.encode() in headers
+    }
 
 
 def respond_fault(fault: Fault) -> Response:
@@ -266,8 +296,12 @@ def _preferred_form(accept: bytes) -> Form | None:
     for part in accept.lower().split(b","):
         media_type, *parameters = (piece.strip() for piece in part.split(b";"))
         weight = _weight(parameters)
-        if weight > best_weight and (media_type in _OFFERED or media_type == JSON):
+        if weight <= best_weight:
+            continue
+        if media_type in _OFFERED or media_type == JSON:
             best, best_weight = _OFFERED.get(media_type), weight
+        elif media_type.startswith((b"image/", b"audio/")):
+            best, best_weight = media_type.decode("latin-1"), weight
     return best
 
 

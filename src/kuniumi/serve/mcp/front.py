@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from kuniumi.core.service import Service
     from kuniumi.serve.body import BodyReader
+    from kuniumi.serve.gate import Gate
 
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]
@@ -38,6 +39,7 @@ class Front:
         service: Service,
         secret: bytes,
         body: BodyReader,
+        gate: Gate,
         *,
         hosts: tuple[str, ...] = (),
         origins: tuple[str, ...] = (),
@@ -48,7 +50,7 @@ class Front:
         self.endpoint = Endpoint(service, secret, workers=self._workers)
         self._guard = Guard(hosts, origins)
         self._body = body
-        self._running = 0
+        self._gate = gate
 
     async def open(self) -> None:
         """Let other workers reach this one."""
@@ -104,11 +106,12 @@ class Front:
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
             shown = content_type.decode("latin-1")[:100] or "nothing"
             return 415, f"Content-Type is {shown}: send application/json"
-        most = self.service.limit_concurrency
-        if most and self._running >= most:
-            exchange.fields.append((b"retry-after", b"1"))
-            return 503, overloaded().message
-        return None
+        return self._overload(exchange) if self._gate.is_full else None
+
+    @staticmethod
+    def _overload(exchange: Exchange) -> tuple[int, str]:
+        exchange.fields.append((b"retry-after", b"1"))
+        return 503, overloaded().message
 
     async def _post(self, exchange: Exchange) -> bool:
         """Read a body, and answer it. Tells whether all of it was read."""
@@ -117,11 +120,15 @@ class Front:
             await self.endpoint.refuse_body(exchange, body)  # type: ignore[arg-type]
             return False
         exchange.body = body
-        self._running += 1
+        gate = self._gate
+        if gate.is_full:  # others may have begun meanwhile
+            await self.endpoint.refuse(exchange, *self._overload(exchange))
+            return True
+        gate.running += 1
         try:
             await self.endpoint.respond(exchange)
         finally:
-            self._running -= 1
+            gate.running -= 1
         return True
 
     @staticmethod

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kuniumi.core.fault import Kind
-from kuniumi.execute.loop import GRACE
+from kuniumi.execute.inline import GRACE
 from kuniumi.serve.mcp import changes
 from kuniumi.serve.mcp.desk import Desk, Line
 from kuniumi.serve.mcp.sessions import Session, Sessions

@@ -7,17 +7,16 @@ process within a second; SIGTERM lets calls finish first.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kuniumi.core.codec import dumps
 from kuniumi.errors import FunctionError
-from kuniumi.execute.loop import GRACE
+from kuniumi.execute.inline import GRACE
 from kuniumi.serve.mcp import changes
 from kuniumi.serve.mcp.desk import Desk, Line
 from kuniumi.serve.mcp.pipes import Inlet, Outlet
@@ -283,9 +282,3 @@ def settle_question(waiting: asyncio.Future[Mapping[str, Any]], response: Respon
             waiting.set_result(msgspec.json.decode(response.result, type=dict[str, Any]))
     except (msgspec.DecodeError, AttributeError):
         waiting.set_exception(FunctionError("The client's answer can't be read", status=422))
-
-
-def end(code: int) -> NoReturn:
-    """End the process at once: threads that functions left behind are not waited for."""
-    sys.stderr.flush()
-    os._exit(code)

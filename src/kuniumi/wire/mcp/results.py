@@ -13,7 +13,15 @@ import msgspec
 from msgspec import Struct, structs
 
 from kuniumi.core.codec import dumps
-from kuniumi.core.content import Audio, Block, Contents, EmbeddedResource, ResourceLink, Text
+from kuniumi.core.content import (
+    Audio,
+    Block,
+    Contents,
+    EmbeddedResource,
+    ResourceLink,
+    Text,
+    read_blocks,
+)
 from kuniumi.core.questions import Form, Message, Roots, Sampling, Visit
 from kuniumi.wire.mcp.messages import SERVER_INFO
 from kuniumi.wire.tool_result import tool_result_fields
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     from kuniumi.core.registry import About
     from kuniumi.wire.mcp.revisions import Revision
 
-_blocks = msgspec.json.Decoder(list[Block])
 _messages = msgspec.json.Decoder(list[Message])
 _contents = msgspec.json.Decoder(list[Contents])
 
@@ -66,7 +73,7 @@ def write_tool_result(envelope: Envelope, revision: Revision, stamped: Stamp) ->
     """Write how a call of a tool ended."""
     content = envelope.content
     if content and len(revision.blocks) < 5:
-        content = dumps([told(block, revision) for block in _blocks.decode(content)])
+        content = dumps([told(block, revision) for block in read_blocks(content)])
     fields = tool_result_fields(envelope, content, structured=revision.structured)
     return stamped.around(fields)
 
