@@ -167,8 +167,8 @@ FORBIDDEN: dict[str, tuple[Any, Any, str]] = {
     "a tuple as key": (Any, {(1, 2): 3}, "JSON can't carry"),
     "None as key": (Any, {None: 3}, "JSON can't carry"),
     "one key twice": (dict[str, int], {1: 2, "x": "y"}, "expected an integer"),
-    "NaN": (float, NAN, "expected a number, got null"),
-    "infinity": (float, INF, "expected a number, got null"),
+    "NaN": (float, NAN, "NaN or an infinity"),
+    "infinity": (float, INF, "NaN or an infinity"),
     "NaN for a number or nothing": (float | None, NAN, "NaN or an infinity"),
     "NaN for anything": (Any, NAN, "NaN or an infinity"),
     "NaN deep in anything": (Any, [1, {"a": (None, -INF)}], "NaN or an infinity"),
@@ -219,9 +219,9 @@ FORBIDDEN: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_a_forbidden_result_is_a_fault(what: str) -> None:
     annotation, value, told = FORBIDDEN[what]
-    started = time.perf_counter()
+    started = time.process_time()
     envelope = answer(annotation, value if isinstance(value, partial) else lambda: value)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert envelope.fault is not None
     assert envelope.fault.kind is Kind.BAD_RESULT
     message = msgspec.json.decode(envelope.body)["error"]

@@ -201,6 +201,8 @@ def _encoder(expected: Any) -> Callable[[Any], bytes]:
         try:
             checked = check(body)
         except ValueError as error:
+            if b"null" in body:
+                refuse_infinities(value)
             raise BadResultError(_wrong(error)) from None
         except RecursionError:
             msg = "a value that nests too deeply"
