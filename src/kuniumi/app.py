@@ -94,6 +94,8 @@ class App:
         instructions: str = "",
         website: str = "",
         icons: Sequence[Icon] = (),
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -117,6 +119,8 @@ class App:
             timeout=timeout,
             http_format=http_format,
             limit_concurrency=limit_concurrency,
+            allow_hosts=allow_hosts,  # type: ignore[arg-type] # the service sees to it
+            allow_origins=allow_origins,  # type: ignore[arg-type] # …
         )
 
     # ---- registering ---------------------------------------------------------------------------

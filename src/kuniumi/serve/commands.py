@@ -10,10 +10,14 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from msgspec.json import format as indented
+
 from kuniumi.core.codec import dumps
 from kuniumi.core.fault import not_found
 from kuniumi.core.invoke import refuse
+from kuniumi.core.service import is_host, is_origin
 from kuniumi.env.environment import parse_variables
+from kuniumi.errors import UsageError
 from kuniumi.serve.about import based_on
 from kuniumi.serve.cli import finish
 
@@ -52,6 +56,7 @@ def run_command(
     options.reference = reference
     options.program = program
     options.variables = variables
+    options.words = words
     handler: Callable[[Service, argparse.Namespace], int] = options.handler
     return handler(service, options)
 
@@ -86,7 +91,9 @@ def make_parser(
         return sub
 
     _add_serve_options(command("serve", _serve, "serve the functions over HTTP"))
-    _add_mcp_options(command("mcp", _mcp, "serve the functions to a model on stdin and stdout"))
+    serving = command("mcp", _mcp, "serve the functions to a model on stdin and stdout")
+    _add_mcp_options(serving)
+    _add_mcp_commands(serving)
     _add_cgi_options(command("cgi", _cgi, "answer one CGI request from the environment and stdin"))
     command("call", _call, "call one function: call NAME --x 7, or call NAME '{\"x\": 7}'")
     listing = command("list", _list, "list the functions")
@@ -118,9 +125,9 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     add("--root-path", type=_root_path, default="", help="path under which a proxy serves this app")
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call")
     host = "a name by which /mcp is reached, as behind a proxy; * for any"
-    add("--allow-host", action="append", default=[], metavar="HOST", help=host)
+    add("--allow-host", type=_host, action="append", default=[], metavar="HOST", help=host)
     origin = "a web origin that may use /mcp; * for any"
-    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help=origin)
+    add("--allow-origin", type=_origin, action="append", default=[], metavar="ORIGIN", help=origin)
 
 
 def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +135,39 @@ def _add_mcp_options(parser: argparse.ArgumentParser) -> None:
     limit = "longest message that is read from stdin, like 512K or 4M"
     parser.add_argument("--max-message", type=_size, default="4M", help=limit)
     _add_serve_options(parser)
+
+
+def _add_mcp_commands(parser: argparse.ArgumentParser) -> None:
+    from kuniumi.serve.mcp.install import CLIENTS  # noqa: PLC0415 - not for a cold start
+    from kuniumi.wire.mcp.revisions import LATEST, REVISIONS  # noqa: PLC0415
+
+    commands = parser.add_subparsers(title="instead of serving", metavar="COMMAND")
+    for name, handler, text in (
+        ("install", _install, "tell a client how to start this app"),
+        ("inspect", _inspect, "show what a client would see"),
+    ):
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            allow_abbrev=False,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        sub.set_defaults(handler=handler)
+        add = sub.add_argument
+        if name == "install":
+            sub.epilog = (
+                "What stands before `install`, like --timeout 5, is how the app is started."
+            )
+            add("--client", choices=tuple(CLIENTS), required=True, help="who is told")
+            add("--name", help="what the client calls this app; made of the app's name otherwise")
+            scope = "for yourself everywhere, or for who works in the current folder"
+            add("--scope", choices=("user", "project"), default="user", help=scope)
+            add("--file", default="", help="another file of that client's kind")
+            add("--print", action="store_true", help="show the configuration, and write nothing")
+        else:
+            add("--revision", choices=tuple(REVISIONS), default=LATEST.name, help="of the protocol")
+            add("--json", action="store_true", help="as JSON, with every schema in full")
 
 
 def _add_cgi_options(parser: argparse.ArgumentParser) -> None:
@@ -180,6 +220,41 @@ def _mcp(service: Service, options: argparse.Namespace) -> int:
         service.timeout = options.timeout or None
     code = stdio.run(service, max_message=options.max_message, drain=options.drain_timeout)
     return end_process(code)  # threads that functions left behind are not waited for
+
+
+def _install(service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.serve.mcp import install  # noqa: PLC0415 - one command a process
+
+    if options.http:
+        msg = "a client that starts this app speaks to it on stdin and stdout: leave --http out"
+        raise UsageError(msg)
+    client = install.CLIENTS[options.client]
+    before = options.words[1 : options.words.index("install", 1)]
+    words = [*install.carried({"--env": options.variables}), *before]
+    start = install.find_start(options.reference, words)
+    default = install.name_for(service.registry.about.name, start)
+    name = default if options.name is None else install.check_name(options.name)
+    file = install.find_file(options.client, scope=options.scope, given=options.file)
+    if options.print:
+        sys.stderr.write(f"This belongs into {file}\n")
+        _print(indented(dumps(install.shown(client, name, start))))
+        return 0
+    install.write(client, file, name, start)
+    _print(f"{client.title} knows this app as {name}: {file}\n{client.afterwards}.".encode())
+    return 0
+
+
+def _inspect(service: Service, options: argparse.Namespace) -> int:
+    from kuniumi.serve.mcp.inspecting import look  # noqa: PLC0415 - one command a process
+
+    seen = look(service, options.revision)
+    if options.json:
+        _print(dumps(seen))
+    else:
+        from kuniumi.serve.console import show_offers  # noqa: PLC0415
+
+        show_offers(seen)
+    return 0
 
 
 def _cgi(service: Service, options: argparse.Namespace) -> int:
@@ -310,6 +385,20 @@ def _size(text: str) -> int:
         msg = f"{text} is no size: write it like 512K or 4M"
         raise argparse.ArgumentTypeError(msg)
     return size
+
+
+def _host(text: str) -> str:
+    if not is_host(text):
+        msg = f"{text!r} is no name of a host: write it like api.example.com, or with its port"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def _origin(text: str) -> str:
+    if not is_origin(text):
+        msg = f"{text!r} is no origin: write it like https://example.com"
+        raise argparse.ArgumentTypeError(msg)
+    return text
 
 
 def _root_path(text: str) -> str:

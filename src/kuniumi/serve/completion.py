@@ -11,6 +11,7 @@ from kuniumi.errors import KuniumiError, UsageError
 from kuniumi.wire import argv
 
 if TYPE_CHECKING:
+    from argparse import Action, ArgumentParser
     from collections.abc import Iterable, Sequence
 
     from kuniumi.core.service import Service
@@ -85,7 +86,7 @@ def complete_program(commands: Sequence[str], words: Sequence[str]) -> int:
 
 def candidates(service: Service, before: list[str]) -> list[str]:
     """Give all that could come after these words."""
-    from kuniumi.serve.commands import LOG_LEVELS, SHELLS, make_parser  # noqa: PLC0415
+    from kuniumi.serve.commands import SHELLS, make_parser  # noqa: PLC0415
 
     _, commands = make_parser(service, "")
     try:
@@ -100,13 +101,30 @@ def candidates(service: Service, before: list[str]) -> list[str]:
     command, *rest = before
     if command == "describe" and not rest:
         return [operation.name for operation in service.registry]
-    if before[-1] == "--log-level":
-        return list(LOG_LEVELS)
     if command == "completion":
         return [] if rest else list(SHELLS)
-    if command not in commands:
-        return []
-    return [flag for flag in commands[command]._option_string_actions if flag.startswith("--")]  # noqa: SLF001 - the parser has no door to its own flags
+    return _after_words(commands[command], rest) if command in commands else []
+
+
+def _after_words(parser: ArgumentParser, words: list[str]) -> list[str]:
+    """Give what a parser takes after these words: the choices of a flag, or commands and flags."""
+    commands, flags = _doors(parser)
+    for at, word in enumerate(words):
+        if word in commands:
+            return _after_words(commands[word], words[at + 1 :])
+    choices = flags[words[-1]].choices if words and words[-1] in flags else None
+    if choices is not None:
+        return [str(choice) for choice in choices]
+    return [*commands, *(flag for flag in flags if flag.startswith("--"))]
+
+
+def _doors(parser: ArgumentParser) -> tuple[dict[str, ArgumentParser], dict[str, Action]]:
+    """Give the commands and the flags of a parser, for which it has no names of its own."""
+    commands = parser._subparsers  # noqa: SLF001 - …
+    found: dict[str, ArgumentParser] = {}
+    for action in commands._group_actions if commands is not None else ():  # noqa: SLF001 - …
+        found.update(action.choices or {})
+    return found, parser._option_string_actions  # noqa: SLF001 - …
 
 
 def _after_call(service: Service, words: list[str]) -> list[str]:

@@ -110,6 +110,89 @@ def explain_call(service: Service) -> None:
     show_list(service)
 
 
+def show_offers(seen: dict[str, Any]) -> None:
+    """Show what a client of MCP sees, as `serve.mcp.inspecting` gives it."""
+    from kuniumi.wire.index import kind_of  # noqa: PLC0415
+
+    def fields(schema: dict[str, Any]) -> str:
+        required = schema.get("required", ())
+        return ", ".join(
+            f"{name}{'' if name in required else '?'}: {kind_of(part)}"
+            for name, part in schema.get("properties", {}).items()
+        )
+
+    def first_line(entry: dict[str, Any]) -> str:
+        return str(entry.get("description", "")).partition("\n")[0]
+
+    server = seen["server"]
+    print(f"{server['name']} v{server['version']}, as MCP {seen['revision']} shows it")
+    print(f"Capabilities: {_capabilities(seen['capabilities'])}")
+    if "instructions" in seen:
+        print(f"Instructions: {seen['instructions']}")
+    sections: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Any]], tuple[str, ...]]]] = {
+        "tools": (
+            ("Tool", "Takes", "Gives", "Hints", "Description"),
+            lambda tool: (
+                tool["name"],
+                fields(tool["inputSchema"]),
+                fields(tool["outputSchema"]) or "nothing" if "outputSchema" in tool else "content",
+                _hints(tool.get("annotations", {})),
+                first_line(tool),
+            ),
+        ),
+        "resources": (
+            ("Resource", "Name", "Type", "Description"),
+            lambda found: (
+                found["uri"],
+                found["name"],
+                found.get("mimeType", ""),
+                first_line(found),
+            ),
+        ),
+        "resourceTemplates": (
+            ("Resource template", "Name", "Type", "Description"),
+            lambda found: (
+                found["uriTemplate"],
+                found["name"],
+                found.get("mimeType", ""),
+                first_line(found),
+            ),
+        ),
+        "prompts": (
+            ("Prompt", "Takes", "Description"),
+            lambda prompt: (
+                prompt["name"],
+                ", ".join(
+                    f"{argument['name']}{'' if argument.get('required') else '?'}"
+                    for argument in prompt.get("arguments", ())
+                ),
+                first_line(prompt),
+            ),
+        ),
+    }
+    for key, (heads, row) in sections.items():
+        if seen[key]:
+            print(f"\n{heads[0]}s ({len(seen[key])}):")
+            _table(heads, [row(entry) for entry in seen[key]])
+
+
+def _capabilities(capabilities: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} ({', '.join(more)})" if more else name for name, more in capabilities.items()
+    )
+
+
+def _hints(annotations: dict[str, Any]) -> str:
+    words = {
+        "readOnlyHint": ("changes nothing", "makes changes"),
+        "destructiveHint": ("may destroy", "destroys nothing"),
+        "idempotentHint": ("may be repeated", "counts each time"),
+        "openWorldHint": ("reaches outside", "stays inside"),
+    }
+    said = [words[hint][not value] for hint, value in annotations.items() if hint in words]
+    return ", ".join(said)
+
+
 @contextmanager
 def progress(operation: Operation) -> Iterator[Report | None]:
     """Show what the function reports, on stderr, if that is a terminal and it may report."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from kuniumi.errors import UsageError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMMANDS = ("serve", "call", "list", "describe", "openapi", "mcp", "cgi", "completion")
+_TWO_WORDS = ("mcp install", "mcp inspect")
+"""Commands after whose second word the file may stand as well."""
+
 _USAGE = """\
 Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
 
@@ -25,6 +29,8 @@ Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
   kuniumi list app.py                         kuniumi describe app.py Add
   kuniumi openapi app.py                      kuniumi completion bash
   kuniumi mcp app.py                          for a model, on stdin and stdout
+  kuniumi mcp app.py install --client cursor  so that this client starts it
+  kuniumi mcp app.py install --client cursor  so that a client of MCP starts it
 
 COMMAND is one of {commands}. `kuniumi COMMAND FILE.py --help` tells more.
 FILE.py may also be the name of a module. APP is the variable that holds the
@@ -45,10 +51,13 @@ def run_program(words: Sequence[str]) -> int:
     reference, others = _take_reference(command, others)
     from kuniumi.serve.cli import run  # noqa: PLC0415 - not for a mistake
     from kuniumi.serve.loading import load  # noqa: PLC0415
+    from kuniumi.serve.streams import spared_stdout  # noqa: PLC0415
 
+    with spared_stdout() if command == "mcp" else nullcontext():  # it carries messages only
+        service = load(reference)
     variables = [word for flag in flags["--env"] + more["--env"] for word in ("--env", flag)]
     return run(
-        load(reference),
+        service,
         [*variables, command, *others],
         program=f"kuniumi {reference}",
         reference=reference,
@@ -98,7 +107,8 @@ def _without_app(words: list[str]) -> int | None:
 
 def _take_reference(command: str, words: list[str]) -> tuple[str, list[str]]:
     """Give the file or module, which comes after the command or after some of its options."""
-    if words and not words[0].startswith("-"):
+    second = words[0] if words else "-"
+    if not second.startswith("-") and f"{command} {second}" not in _TWO_WORDS:
         return words[0], words[1:]
     for index, word in enumerate(words):
         if _is_reference(word):

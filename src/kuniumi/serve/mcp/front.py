@@ -48,7 +48,7 @@ class Front:
         self.service = service
         self._workers = Workers(meeting, service.registry, self._relayed) if meeting else None
         self.endpoint = Endpoint(service, secret, workers=self._workers)
-        self._guard = Guard(hosts, origins)
+        self._guard = Guard((*service.allow_hosts, *hosts), (*service.allow_origins, *origins))
         self._body = body
         self._gate = gate
 

@@ -1,7 +1,8 @@
 """Who may speak to the MCP endpoint: the names it is known by, and the web pages it trusts.
 
 In: the headers of a request, and where it arrived. Out: nothing, or a status and the reason. A page
-of any origin can make a browser send requests to this machine, under a name of its own choosing.
+of any origin can make a browser send requests to this machine, under a name of its own choosing
+(DNS rebinding): so a page is trusted only under a name that is known, or that is no name at all.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class Guard:
         name = _without_port(host)
         if host and not self._knows(host, name, is_local=is_local):
             return 421, f"Misdirected request: this server is not {host[:100]}: --allow-host {name}"
-        if origin and not self._trusts(origin, host, is_local=is_local):
-            return 403, f"Forbidden: requests of {origin[:100]} are not taken: --allow-origin"
+        if origin and not self._trusts(origin, host, name, is_local=is_local):
+            shown = origin[:100]
+            return 403, f"Forbidden: pages of {shown} are not trusted: --allow-origin {shown}"
         return None
 
     def _knows(self, host: str, name: str, *, is_local: bool) -> bool:
@@ -53,13 +55,15 @@ class Guard:
             return True
         return bool({"*", host, name} & self._hosts) or (is_local and _is_local(name))
 
-    def _trusts(self, origin: str, host: str, *, is_local: bool) -> bool:
+    def _trusts(self, origin: str, host: str, name: str, *, is_local: bool) -> bool:
         if {"*", origin} & self._origins:
             return True
         scheme, separator, place = origin.partition("://")
         if not separator or scheme not in {"http", "https"}:
             return False  # `null`, and all that is no page of the web
-        return place == host or (is_local and _is_local(_without_port(place)))
+        if place == host:  # a page of this very server, if that is what its name says
+            return bool({"*", host, name} & self._hosts) or _is_local(name) or _is_address(name)
+        return is_local and _is_local(_without_port(place))
 
 
 def _without_port(host: str) -> str:
@@ -70,3 +74,7 @@ def _without_port(host: str) -> str:
 
 def _is_local(name: str) -> bool:
     return name in _LOCAL or (name.startswith("127.") and name.replace(".", "").isdigit())
+
+
+def _is_address(name: str) -> bool:
+    return name.startswith("[") or name.replace(".", "").isdigit()
