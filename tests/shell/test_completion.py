@@ -147,3 +147,22 @@ def test_fish_completes(program: Path) -> None:
     assert _ask("fish", script, program) == ["Divide", "DivMod"]
     script = "calc completion fish | source; complete --do-complete 'calc call Add '"
     assert "--x" in _ask("fish", script + "; complete --do-complete 'calc call Add --'", program)
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["mcp", "ins"], ["install", "inspect"]),
+        (["mcp", "--max-m"], ["--max-message"]),
+        (["mcp", "install", "--cl"], ["--client"]),
+        (["mcp", "install", "--client", "c"], ["claude-desktop", "claude-code", "cursor"]),
+        (["mcp", "install", "--client", "cursor", "--scope", ""], ["user", "project"]),
+        (["mcp", "inspect", "--revision", "2025"], ["2025-03-26", "2025-06-18", "2025-11-25"]),
+        (["mcp", "--log-level", "w"], ["warning"]),
+    ],
+    ids=str,
+)
+def test_commands_within_a_command_are_completed(
+    shell: Shell, typed: list[str], offered: list[str]
+) -> None:
+    assert shell("__complete", *typed).out.split() == offered

@@ -58,7 +58,8 @@ def put(text: str, path: Sequence[str], value: Any, *, comments: bool = False) -
                 value = {missing: value}
             return _insert(text, place, key, value, indent, depth, newline)
         place = found
-    written = _written(value, indent, len(path), newline)
+    line = text[text.rfind("\n", 0, place.start) + 1 : place.start]
+    written = _written(value, indent, line[: len(line) - len(line.lstrip())], newline)
     return text[: place.start] + written + text[place.end :]
 
 
@@ -82,14 +83,15 @@ def _insert(
     if place.members and not place.comma:
         head = f"{head[: place.last]},{head[place.last :]}"
     inner, outer = newline + indent * (depth + 1), newline + indent * depth
-    member = f"{json.dumps(key, ensure_ascii=False)}: {_written(value, indent, depth + 1, newline)}"
+    written = _written(value, indent, indent * (depth + 1), newline)
+    member = f"{json.dumps(key, ensure_ascii=False)}: {written}"
     closing = "" if "\n" in tail[: place.end - place.blank] else outer
     return f"{head}{inner}{member}{closing}{tail}"
 
 
-def _written(value: Any, indent: str, depth: int, newline: str) -> str:
+def _written(value: Any, indent: str, before: str, newline: str) -> str:
     lines = json.dumps(value, indent=indent, ensure_ascii=False).split("\n")
-    return (newline + indent * depth).join(lines)
+    return (newline + before).join(lines)
 
 
 def _indent_of(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,10 +54,7 @@ def run(service: Service, *, max_message: int, drain: float) -> int:
     """Serve the client at the other end of stdin and stdout, until it is gone."""
     stdin, stdout = take_stdin(), take_stdout()
     loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(_serve(service, stdin, stdout.fileno(), max_message, drain))
-    finally:
-        sys.stdout.flush()
+    return loop.run_until_complete(_serve(service, stdin, stdout.fileno(), max_message, drain))
 
 
 async def _serve(service: Service, stdin: int, stdout: int, max_message: int, drain: float) -> int:
