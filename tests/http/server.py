@@ -204,8 +204,10 @@ def exchange(
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
     """Send one request on a connection, and read its answer."""
-    connection.putrequest(method, path, skip_accept_encoding=True)
-    for name, value in (headers or {}).items():
+    headers = headers or {}
+    named = any(name.lower() == "host" for name in headers)
+    connection.putrequest(method, path, skip_host=named, skip_accept_encoding=True)
+    for name, value in headers.items():
         connection.putheader(name, value)
     if body is not None:
         connection.putheader("Content-Length", str(len(body)))
