@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, overload
 
-from kuniumi.core.operation import Hints, Operation, Policy, Wording, check_policy, define
+from kuniumi.core.operation import (
+    Hints,
+    Operation,
+    Policy,
+    Wording,
+    check_choice,
+    check_policy,
+    define,
+    may_be_repeated,
+)
 from kuniumi.core.registry import About, Change, Registry
 from kuniumi.core.service import Service
 from kuniumi.env.environment import Environment
@@ -112,7 +121,7 @@ class App:
                     title=title,
                     instructions=instructions,
                     website=website,
-                    icons=tuple(icons),
+                    icons=icons,  # type: ignore[arg-type] # it sees to it
                 )
             ),
             Environment(env),
@@ -148,6 +157,10 @@ class App:
     ) -> Operation:
         """Register a function with words and options of its own; give its operation."""
         operation = self._define(function, description=description, **options)
+        if may_be_repeated(operation):
+            from kuniumi.wire.mcp.headers import check_marks  # noqa: PLC0415 - few repeat anything
+
+            check_marks(operation)
         self.service.registry.add(operation)
         return operation
 
@@ -159,10 +172,11 @@ class App:
         The parameters of the function are what the address leaves open. It gives text, bytes, or
         data that becomes JSON.
         """
+        from kuniumi.core.offers import check_address, define_resource  # noqa: PLC0415 - few have any
+
+        check_address(uri)
 
         def register(function: Function, **given: Any) -> None:
-            from kuniumi.core.offers import define_resource  # noqa: PLC0415 - few apps have any
-
             policy, wording = self._offered(given)
             given["completions"] = given.pop("complete", None)
             resource = define_resource(uri, function, **given, policy=policy, wording=wording)
@@ -207,6 +221,7 @@ class App:
 
     def changed(self, what: Literal["functions", "resources", "prompts"]) -> None:
         """Tell whoever subscribed to a list that it has changed, where this app can't know."""
+        check_choice("the app", "changed", what, ("functions", "resources", "prompts"))
         self.service.registry.changed(Change(what))
 
     @staticmethod
@@ -266,9 +281,9 @@ class App:
                 returns=returns,
                 title=title,
                 tags=tags,  # type: ignore[arg-type] # define sees to it
-                icons=tuple(icons),
-                meta=dict(meta or {}),
-                headers=dict(headers or {}),
+                icons=icons,  # type: ignore[arg-type] # …
+                meta={} if meta is None else meta,
+                headers={} if headers is None else headers,
                 schema=input_schema,
                 errors={} if errors is None else errors,
                 deprecated=deprecated,
@@ -286,10 +301,10 @@ class App:
         policy = Policy(timeout=options.pop("timeout", None), mask_errors=self._policy.mask_errors)
         wording = Wording(
             description=options.pop("description", ""),
-            params=dict(options.pop("params", {})),
+            params=options.pop("params", {}),
             title=options.pop("title", ""),
-            icons=tuple(options.pop("icons", ())),
-            meta=dict(options.pop("meta", {})),
+            icons=options.pop("icons", ()),
+            meta=options.pop("meta", {}),
         )
         return policy, wording
 

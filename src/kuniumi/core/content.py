@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
-from msgspec import Meta, Struct, field, json
+from msgspec import Meta, MsgspecError, Struct, field, json
 from msgspec.structs import force_setattr
 
 from kuniumi.core.types import is_union, unwrap
@@ -57,7 +57,7 @@ class Image(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="imag
 
     def __post_init__(self) -> None:
         """Name the type of the bytes."""
-        _name_type(self, self.data, "image/png")
+        _name_type(self, "image/png")
 
 
 class Audio(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="audio"):
@@ -70,7 +70,7 @@ class Audio(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="audi
 
     def __post_init__(self) -> None:
         """Name the type of the bytes."""
-        _name_type(self, self.data, "audio/wav")
+        _name_type(self, "audio/wav")
 
 
 class Icon(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -148,6 +148,9 @@ class ToolResult(Generic[T]):
 def as_blocks(content: Sequence[Block | str] | Block | str) -> tuple[Block, ...]:
     """Give content as blocks: a string is a block of text, and one block is a list of one."""
     parts: Any = [content] if isinstance(content, (str, *BLOCKS)) else content
+    if not isinstance(parts, (list, tuple)):
+        msg = f"content is a value of type {type(content).__name__}: give text, a block, or a list"
+        raise TypeError(msg)
     blocks = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     for block in blocks:
         if not isinstance(block, BLOCKS):
@@ -159,6 +162,15 @@ def as_blocks(content: Sequence[Block | str] | Block | str) -> tuple[Block, ...]
 def read_blocks(content: bytes) -> list[Block]:
     """Read blocks as they were written."""
     return json.decode(content, type=list[Block])
+
+
+def is_valid(given: Any, kind: Any) -> bool:
+    """Whether frozen data of these kinds holds what its fields promise: nobody has looked so far."""
+    try:
+        json.decode(json.encode(given), type=kind)
+    except (MsgspecError, TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def is_content(annotation: Any) -> bool:
@@ -177,7 +189,15 @@ def _is_block(annotation: Any) -> bool:
     return annotation in BLOCKS
 
 
-def _name_type(block: Image | Audio, data: bytes, usual: str) -> None:
+def _name_type(block: Image | Audio, usual: str) -> None:
+    data: Any = block.data
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        name = type(block).__name__
+        msg = f"{name}({type(data).__name__}): give the bytes themselves, like {name}(path.read_bytes())"
+        raise TypeError(msg)
+    if not isinstance(data, bytes):
+        data = bytes(data)
+        force_setattr(block, "data", data)
     if not block.mime_type:
         found = (kind for at, start, kind in _SIGNATURES if data.startswith(start, at))
         force_setattr(block, "mime_type", next(found, usual))

@@ -8,29 +8,36 @@ differs. It must not know how a protocol writes them.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
 
-from kuniumi.core.codec import dumps
-from kuniumi.core.content import BLOCKS, Contents, as_blocks
-from kuniumi.core.operation import Operation, Policy, Wording, define
+from kuniumi.core.codec import dumps, explain
+from kuniumi.core.content import BLOCKS, Annotations, Contents, as_blocks, is_valid
+from kuniumi.core.operation import Operation, Policy, Wording, check_choice, define
 from kuniumi.core.questions import Message
 from kuniumi.core.result import BadResultError, Result
 from kuniumi.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from kuniumi.core.content import Annotations
+    from collections.abc import Awaitable, Callable, Sequence
 
     Completer = Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]
     Completions = Mapping[str, Sequence[str] | Completer]
 
 _PLACEHOLDER = re.compile(r"\{([?+&]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*)\}")
+_FIXED = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_MIME_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(;[ -~]*)?")
+_LONGEST = 10 * 365 * 86_400
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+_read_contents = msgspec.json.Decoder(list[Contents]).decode
+_read_messages = msgspec.json.Decoder(list[Message]).decode
 
 
 class Resource(Struct, frozen=True, eq=False):
@@ -71,12 +78,10 @@ def define_resource(
     wording: Wording,
 ) -> Resource:
     """Make a resource of a function: its parameters are what the address leaves open."""
-    if not _SCHEME.match(uri):
-        msg = f"resource {uri!r}: an address begins with a scheme: write it like 'notes://{{id}}'"
-        raise DefinitionError(msg)
-    if set("{}") & set(_PLACEHOLDER.sub("", uri)):
-        msg = f"resource {uri!r}: what stands in braces is a name: '{{id}}', '{{+path}}' or '{{?page}}'"
-        raise DefinitionError(msg)
+    check_address(uri)
+    where = f"resource {uri!r}"
+    _check_name(where, name)
+    _check_facts(where, mime_type, size, annotations, ttl, private=private)
     result = Result((Any,), lambda value: _encode_contents(value, mime_type), "value")
     operation = define(function, name=name, policy=policy, wording=wording, result=result)
     named = _placeholders(uri)
@@ -101,7 +106,7 @@ def define_resource(
         annotations=annotations,
         ttl=ttl,
         private=private,
-        completions=_checked(completions or {}, named, f"resource {uri!r}"),
+        completions=_checked(completions, named, where),
     )
 
 
@@ -114,24 +119,103 @@ def define_prompt(
     wording: Wording,
 ) -> Prompt:
     """Make a prompt of a function: its parameters are what a person fills in."""
+    _check_name(f"prompt {name!r}", name)
     result = Result((Any,), _encode_messages, "value")
     operation = define(function, name=name, policy=policy, wording=wording, result=result)
     named = [parameter.name for parameter in operation.parameters]
     where = f"prompt {operation.name!r}"
-    return Prompt(operation.name, operation, _checked(completions or {}, named, where))
+    return Prompt(operation.name, operation, _checked(completions, named, where))
 
 
-def _checked(completions: Completions, named: Sequence[str], where: str) -> Completions:
+# ---- what is refused ---------------------------------------------------------------------------------
+
+
+def check_address(uri: Any) -> None:
+    """Refuse what is no address, nor a pattern of addresses."""
+    if not isinstance(uri, str):
+        shown = f"the function {uri.__name__!r}" if hasattr(uri, "__name__") else repr(uri)
+        msg = f"@app.resource takes an address, not {shown}: write @app.resource('notes://{{id}}')"
+        raise DefinitionError(msg)
+    where = f"resource {uri!r}"
+    if not _SCHEME.match(uri):
+        msg = f"{where}: an address begins with a scheme: write it like 'notes://{{id}}'"
+        raise DefinitionError(msg)
+    fixed = _PLACEHOLDER.split(uri)[::3]
+    if set("{}") & set("".join(fixed)):
+        msg = f"{where}: what stands in braces is a name: '{{id}}', '{{+path}}' or '{{?page}}'"
+        raise DefinitionError(msg)
+    if not all(map(_FIXED.fullmatch, fixed)):
+        msg = f"{where}: an address has no blanks and is ASCII: percent-encode all else, like %20"
+        raise DefinitionError(msg)
+    names = _placeholders(uri)
+    for name in names:
+        if names.count(name) > 1:
+            msg = f"{where}: {{{name}}} stands there twice: give one of them another name"
+            raise DefinitionError(msg)
+    operators = [found[1] for found in _PLACEHOLDER.finditer(uri)]
+    path = [operator for operator in operators if operator not in {"?", "&"}]
+    query = operators[len(path) :]
+    if operators != path + query or query[1:] or (query and fixed[-1]):
+        msg = f"{where}: what a query holds stands at the end, in one: '{{?page,size}}'"
+        raise DefinitionError(msg)
+    if query == ["&"] and "?" not in "".join(fixed):
+        msg = f"{where}: '{{&…}}' goes on with a query: begin it with '{{?…}}'"
+        raise DefinitionError(msg)
+    if not all(fixed[1 : len(path)]):
+        msg = f"{where}: nobody can tell where one of the names ends: write something between them"
+        raise DefinitionError(msg)
+
+
+def _check_name(where: str, name: Any) -> None:
+    if name and not (isinstance(name, str) and _NAME.fullmatch(name)):
+        msg = (
+            f"{where}: name={name!r} is for programs, and may hold ASCII letters, digits, '_', '-' "
+            f"and '.' only: write words for people into title=…"
+        )
+        raise DefinitionError(msg)
+
+
+def _check_facts(
+    where: str, mime_type: Any, size: Any, annotations: Any, ttl: Any, *, private: Any
+) -> None:
+    check_choice(where, "private", private, (True, False))
+    checks = {
+        "mime_type": (
+            mime_type == "" or (isinstance(mime_type, str) and _MIME_TYPE.fullmatch(mime_type)),
+            "a type like 'text/plain'",
+        ),
+        "size": (size is None or (type(size) is int and size >= 0), "a number of bytes"),
+        "ttl": (type(ttl) in {int, float} and 0 <= ttl < _LONGEST, "a number of seconds"),
+        "annotations": (
+            annotations is None
+            or (isinstance(annotations, Annotations) and is_valid(annotations, Annotations)),
+            "Annotations(audience=('user',), priority=0.5)",
+        ),
+    }
+    given = {"mime_type": mime_type, "size": size, "ttl": ttl, "annotations": annotations}
+    for option, (is_right, wanted) in checks.items():
+        if not is_right:
+            msg = f"{where}: {option}={given[option]!r} must be {wanted}"
+            raise DefinitionError(msg)
+
+
+def _checked(completions: Any, named: Sequence[str], where: str) -> Completions:
+    if completions is None:
+        return {}
+    if not isinstance(completions, Mapping):
+        msg = f"{where}: complete={completions!r} must be a dict, like {{'id': ['1', '2']}}"
+        raise DefinitionError(msg)
     for name, choices in completions.items():
         if name not in named:
             msg = (
                 f"{where}: complete names {name!r}, but there are only {', '.join(named) or 'none'}"
             )
             raise DefinitionError(msg)
-        if not callable(choices) and isinstance(choices, str):
+        listed = isinstance(choices, (list, tuple)) and all(isinstance(x, str) for x in choices)
+        if not listed and not callable(choices):
             msg = f"{where}: complete={{{name!r}: …}} takes a list of texts, or a function"
             raise DefinitionError(msg)
-    return completions
+    return dict(completions)
 
 
 # ---- addresses -------------------------------------------------------------------------------------
@@ -142,32 +226,37 @@ def _placeholders(uri: str) -> list[str]:
 
 
 def _matcher(uri: str) -> Callable[[str], dict[str, str] | None]:
-    """Give what reads the open parts off an address (RFC 6570: `{x}`, `{+x}`, `{?x,y}`)."""
-    pattern, at = "", 0
-    in_query: list[str] = []
-    for found in _PLACEHOLDER.finditer(uri):
-        pattern += re.escape(uri[at : found.start()])
-        at = found.end()
-        operator, names = found[1], found[2].split(",")
-        if operator in {"?", "&"}:
-            in_query += names
-        else:
-            part = ".+" if operator == "+" else "[^/?#]+"
-            pattern += ",".join(f"(?P<{name}>{part})" for name in names)
-    pattern += re.escape(uri[at:])
-    query = r"(?:\?(?P<_query>[^#]*))?" if in_query else ""
-    compiled = re.compile(pattern + query)
+    """Give what reads the open parts off an address (RFC 6570: `{x}`, `{+x}`, `{?x,y}`).
+
+    Each part is read with the fixed text that follows it, for good: `{x}` ends as soon as it can,
+    `{+x}`, which may hold slashes, as late as it can. Nothing is tried twice, so that no address,
+    however long, takes long to be refused.
+    """
+    opened = list(_PLACEHOLDER.finditer(uri))
+    query = opened.pop() if opened and opened[-1][1] in {"?", "&"} else None
+    in_query = query[2].split(",") if query else []
+    pattern = re.escape(_PLACEHOLDER.split(uri, maxsplit=1)[0])
+    tail = rf"(?:{re.escape(query[1])}(?P<_query>[^#]*))?" if query else ""
+    wide = "[^?#]+" if query else ".+"
+    for found, following in zip(opened, [*opened[1:], query], strict=False):
+        fixed = re.escape(uri[found.end() : following.start() if following else None])
+        *others, last = found[2].split(",")
+        kind = wide if found[1] == "+" else "[^/?#]+?"
+        pattern += "".join(f"(?>(?P<{name}>{kind}),)" for name in others)
+        ending = rf"{tail}\Z" if found is opened[-1] else ""
+        pattern += f"(?>(?P<{last}>{kind}){fixed}{ending})"
+    compiled = re.compile(pattern if opened else pattern + tail, re.DOTALL)
 
     def match(address: str) -> dict[str, str] | None:
         found = compiled.fullmatch(address)
         if found is None:
             return None
-        values = {name: unquote(value) for name, value in found.groupdict().items() if value}
-        pairs = values.pop("_query", "").split("&") if in_query else []
+        raw = {name: value for name, value in found.groupdict().items() if value}
+        pairs = raw.pop("_query", "").split("&") if in_query else []
         for name, _, value in (pair.partition("=") for pair in pairs):
             if name in in_query:
-                values[name] = unquote(value)
-        return values
+                raw[name] = value
+        return {name: unquote(value) for name, value in raw.items()}
 
     return match
 
@@ -178,8 +267,8 @@ def _matcher(uri: str) -> Callable[[str], dict[str, str] | None]:
 def _encode_contents(value: Any, mime_type: str) -> bytes:
     """Write what a resource holds: text, bytes, contents as they are, or data as JSON."""
     if isinstance(value, (list, tuple)) and value and all(isinstance(x, Contents) for x in value):
-        return dumps(value)
-    return dumps([_contents(value, mime_type)])
+        return _valid(dumps(value), _read_contents)
+    return _valid(dumps([_contents(value, mime_type)]), _read_contents)
 
 
 def _contents(value: Any, mime_type: str) -> Contents:
@@ -204,9 +293,21 @@ def _encode_messages(value: Any) -> bytes:
         msg = f"a value of type {type(value).__name__} where text or messages were promised"
         raise BadResultError(msg)
     try:
-        return dumps([_message(part) for part in parts])
-    except TypeError as error:
+        written = dumps([_message(part) for part in parts])
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadResultError(str(error)) from None
+    return _valid(written, _read_messages)
+
+
+def _valid(written: bytes, read: Callable[[bytes], object]) -> bytes:
+    """Refuse frozen data whose fields hold what they don't promise."""
+    try:
+        read(written)
+    except msgspec.DecodeError as error:
+        place, said = explain(error, "the value")
+        msg = f"what can't be told: {said}, at {place}"
+        raise BadResultError(msg) from None
+    return written
 
 
 def _message(part: Any) -> Message:
@@ -216,11 +317,16 @@ def _message(part: Any) -> Message:
 def choices_of(operation: Operation, name: str) -> tuple[str, ...]:
     """Give the values a parameter may have, where its type lists them."""
     annotation = next(p.annotation for p in operation.parameters if p.name == name)
-    kind = msgspec.inspect.type_info(annotation)
-    while isinstance(kind, msgspec.inspect.Metadata):
-        kind = kind.type
+    return tuple(dict.fromkeys(_choices(msgspec.inspect.type_info(annotation))))
+
+
+def _choices(kind: msgspec.inspect.Type) -> list[str]:
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return _choices(kind.type)
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return [choice for arm in kind.types for choice in _choices(arm)]
     if isinstance(kind, msgspec.inspect.LiteralType):
-        return tuple(map(str, kind.values))
+        return [str(value) for value in kind.values]
     if isinstance(kind, msgspec.inspect.EnumType):
-        return tuple(str(member.value) for member in kind.cls)
-    return ()
+        return [str(member.value) for member in kind.cls]
+    return ["true", "false"] if isinstance(kind, msgspec.inspect.BoolType) else []

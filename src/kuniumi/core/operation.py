@@ -120,14 +120,7 @@ def define(
     exposed = tuple(
         _adapted(parameter, name) for parameter in signature.parameters if not parameter.injected
     )
-    names = {parameter.name for parameter in exposed}
-    for option, given in (("params", wording.params), ("headers", wording.headers)):
-        for described in given:
-            if described not in names:
-                msg = (
-                    f"function {name!r}: {option} names {described!r}, which is no parameter of it"
-                )
-                raise DefinitionError(msg)
+    _check_named(name, wording, {parameter.name for parameter in exposed})
     try:
         arguments = _arguments_type(name, exposed)
         decode = arguments_decoder(arguments, [part.annotation for part in exposed])
@@ -156,6 +149,15 @@ def define(
             or signature.is_async_generator
             or is_async_stream(signature.returns)
         ),
+    )
+
+
+def may_be_repeated(operation: Operation) -> bool:
+    """Whether parameters might be meant for headers as well: `headers=…`, or a mark in a schema."""
+    return bool(operation.wording.headers or operation.wording.schema) or any(
+        isinstance(item, msgspec.Meta) and item.extra_json_schema
+        for parameter in operation.parameters
+        for item in getattr(parameter.annotation, "__metadata__", ())
     )
 
 
@@ -209,7 +211,77 @@ def _checked(owner: str, wording: Wording) -> Wording:
         if not isinstance(status, int) or not 400 <= status <= 599:
             msg = f"{owner}: errors names status {status!r}: give one from 400 to 599"
             raise DefinitionError(msg)
-    return msgspec.structs.replace(wording, params=params, errors=errors, tags=tuple(tags))
+    check_text(owner, "title", wording.title)
+    _check_hints(owner, wording.hints)
+    icons, meta, schema = wording.icons, wording.meta, wording.schema
+    return msgspec.structs.replace(
+        wording,
+        params=params,
+        errors=errors,
+        tags=tuple(tags),
+        icons=icons if icons == () else check_icons(owner, icons),
+        meta=_check_json(owner, "meta", meta, "{'example.com/owner': 'me'}"),
+        schema=None if schema is None else _check_schema(owner, schema),
+        headers=_check_mapping(owner, "headers", wording.headers, "{'region': 'Region'}"),
+    )
+
+
+def _check_hints(owner: str, hints: Hints) -> None:
+    for hint in hints.__struct_fields__:
+        if getattr(hints, hint) is not None:
+            check_choice(owner, hint, getattr(hints, hint), (True, False))
+    if hints.read_only and hints.destructive:
+        msg = f"{owner}: read_only=True and destructive=True contradict each other: drop one"
+        raise DefinitionError(msg)
+
+
+def check_icons(owner: str, icons: Any) -> tuple[Icon, ...]:
+    """Refuse what are no icons; the owner is the function, or the app."""
+    from kuniumi.core.content import Icon, is_valid  # noqa: PLC0415 - who has icons has loaded it
+
+    listed = icons if isinstance(icons, (list, tuple)) else [None]
+    if not all(isinstance(icon, Icon) and is_valid(icon, Icon) for icon in listed):
+        msg = f"{owner}: icons={icons!r} must be a list like [Icon('https://example.com/icon.png')]"
+        raise DefinitionError(msg)
+    return tuple(listed)
+
+
+def _check_schema(owner: str, given: Any) -> dict[str, Any]:
+    schema = _check_json(owner, "input_schema", given, "{'type': 'object', 'properties': {}}")
+    if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), Mapping):
+        msg = f"{owner}: input_schema describes the arguments: its type must be 'object'"
+        raise DefinitionError(msg)
+    return {"properties": {}, **schema}
+
+
+def _check_json(owner: str, option: str, given: Any, example: str) -> dict[str, Any]:
+    try:
+        if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
+            msgspec.json.encode(given)
+            return dict(given)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    msg = f"{owner}: {option}={given!r} must be a dict that JSON can hold, like {example}"
+    raise DefinitionError(msg)
+
+
+def _check_named(name: str, wording: Wording, names: set[str]) -> None:
+    """Refuse words about parameters that there are not."""
+    for option, given in (("params", wording.params), ("headers", wording.headers)):
+        for described in given:
+            if described not in names:
+                msg = (
+                    f"function {name!r}: {option} names {described!r}, which is no parameter of it"
+                )
+                raise DefinitionError(msg)
+    for described in (wording.schema or {}).get("properties", ()):
+        if described not in names:
+            msg = f"function {name!r}: input_schema has {described!r}, which is no parameter of it"
+            raise DefinitionError(msg)
+    for repeated in wording.headers:
+        if wording.schema and repeated not in wording.schema["properties"]:
+            msg = f"function {name!r}: headers names {repeated!r}, which input_schema leaves out"
+            raise DefinitionError(msg)
 
 
 def _check_mapping(owner: str, option: str, given: Any, example: str) -> dict[Any, str]:

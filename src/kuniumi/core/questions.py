@@ -146,6 +146,9 @@ def read_form(question: Form, answer: Mapping[str, Any], expected: Any) -> Any:
     """Give what a person filled in, as the type that was asked for."""
     read_action(answer)
     content = answer.get("content") or {}
+    if not isinstance(content, dict):
+        msg = f"the answer to {question.message!r} is of no use: its content is no object"
+        raise FunctionError(msg, status=422)
     if isinstance(expected, dict):
         return content
     wanted = adapt(expected, f"ctx.ask({question.message!r}, …)", incoming=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from kuniumi.core.operation import check_text
+from kuniumi.core.operation import check_icons, check_text
 from kuniumi.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class About(Struct, frozen=True):
         """Refuse what no page could show."""
         for option in ("name", "version", "description", "title", "instructions", "website"):
             check_text("the app", option, getattr(self, option))
+        if self.icons != ():
+            check_icons("the app", self.icons)
 
 
 class Change(Struct, frozen=True):

@@ -114,7 +114,7 @@ def _of_tool_result(signature: Signature, annotation: Any, envelope: str) -> Res
         return result.encode(_tool_result(given).value)
 
     def content(given: Any) -> bytes:
-        return _encode_blocks(given.content) if given.content else b""
+        return _checked_blocks(given.content) if given.content else b""
 
     return msgspec.structs.replace(result, encode=encode, content=content)
 
@@ -132,6 +132,20 @@ def _encode_blocks(given: Any) -> bytes:
     from kuniumi.core.content import as_blocks  # noqa: PLC0415 - who gives blocks has loaded it
 
     return _encode(as_blocks(given))
+
+
+def _checked_blocks(given: Any) -> bytes:
+    """Write blocks that no annotation promises."""
+    from kuniumi.core.content import read_blocks  # noqa: PLC0415 - who gives blocks has loaded it
+
+    encoded = _encode_blocks(given)
+    try:
+        read_blocks(encoded)
+    except msgspec.DecodeError as error:
+        place, said = explain(error, "content")
+        msg = f"content that is none: {said}, at {place}"
+        raise BadResultError(msg) from None
+    return encoded
 
 
 def join_items(items: Iterable[bytes]) -> bytes:

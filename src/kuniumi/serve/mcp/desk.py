@@ -211,7 +211,7 @@ class Desk:
         if found is not None and not found.is_template:
             return found, {}
         for resource in self.service.registry.resources.values():
-            values = resource.match(uri)
+            values = resource.match(uri) if resource.is_template else None
             if values is not None:
                 return resource, values
         return None

@@ -142,8 +142,7 @@ def _number(text: str) -> float | str:
 
 def check_marks(operation: Operation) -> None:
     """Raise if a parameter can't be repeated in the header its author gave it."""
-    if operation.wording.headers:
-        mirrors_of(operation)
+    mirrors_of(operation)
 
 
 def _gather(operation: Operation) -> Iterator[Mirror]:
@@ -154,25 +153,27 @@ def _gather(operation: Operation) -> Iterator[Mirror]:
         ((name,), header, schema["properties"][name])
         for name, header in operation.wording.headers.items()
     ]
-    for path, header, part in [*marked, *_marked(schema, ())]:
+    told = operation.wording.schema or schema
+    for path, header, part in [*marked, *_marked(told, ())]:
         dotted = ".".join(path)
         if not isinstance(header, str) or not _TOKEN.match(header):
-            msg = f"{where}: the header {header!r} of {dotted!r} is no name of a header"
+            msg = f"{where}: the header {header!r} of {dotted!r} is no name: write letters, digits, '-'"
             raise DefinitionError(msg)
         if part.get("type") not in _PRIMITIVES:
             msg = (
-                f"{where}: {dotted!r} can't be repeated in a header: it is no text, integer or bool"
+                f"{where}: {dotted!r} can't be repeated in a header: "
+                f"make it a text, an integer or a bool"
             )
             raise DefinitionError(msg)
         if header.lower() in taken:
-            msg = f"{where}: two parameters are to be repeated in the header {header!r}"
+            msg = f"{where}: two parameters are to be repeated in {header!r}: name another header"
             raise DefinitionError(msg)
         taken.add(header.lower())
         yield path, header, part["type"]
 
 
 def _marked(
-    schema: dict[str, Any], path: tuple[str, ...]
+    schema: Mapping[str, Any], path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Any, dict[str, Any]]]:
     for name, part in schema.get("properties", {}).items():
         if MARK in part:
