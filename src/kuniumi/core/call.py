@@ -53,4 +53,5 @@ class Envelope(Struct, frozen=True):
     body: bytes
     fault: Fault | None = None
     content: bytes = b""  # the function's own words and pictures, as a JSON array of blocks
+    meta: bytes = b""  # what the function said beside them, as a JSON object
     for_people: bool = False  # whether those are all it gives: the body is no data for programs

@@ -128,7 +128,7 @@ class ToolResult(Generic[T]):
     """A value for programs, and the words for people that go with it.
 
     `-> ToolResult[Forecast]` promises a `Forecast`, as `-> Forecast` does. Surfaces that know only
-    data answer with the value alone.
+    data answer with the value alone. `meta` is for the program that calls.
     """
 
     __slots__ = ("content", "meta", "value")

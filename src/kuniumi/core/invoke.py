@@ -56,9 +56,8 @@ def settle(operation: Operation, outcome: Outcome) -> Envelope:
             body = result.encode(outcome.value)
             if result.content is None:
                 return Envelope(body)
-            return Envelope(
-                body, content=result.content(outcome.value), for_people=result.for_people
-            )
+            content, meta = result.content(outcome.value)
+            return Envelope(body, content=content, meta=meta, for_people=result.for_people)
         except BaseException as raised:  # noqa: BLE001 - a lazy value may raise anything while it is read
             error = raised
     if isinstance(error, Fault):

@@ -253,9 +253,8 @@ def _matcher(uri: str) -> Callable[[str], dict[str, str] | None]:
             return None
         raw = {name: value for name, value in found.groupdict().items() if value}
         pairs = raw.pop("_query", "").split("&") if in_query else []
-        for name, _, value in (pair.partition("=") for pair in pairs):
-            if name in in_query:
-                raw[name] = value
+        split = (pair.partition("=") for pair in pairs)
+        raw |= {name: value for name, _, value in split if name in in_query}
         return {name: unquote(value) for name, value in raw.items()}
 
     return match

@@ -28,6 +28,15 @@ VALUE = "value"
 """The only field of a form that asks for a single value."""
 
 _PRIMITIVES = {"string", "number", "integer", "boolean"}
+_FORMATS = {"email", "uri", "date", "date-time"}
+_KNOWN: dict[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength", "format"),
+    "number": ("minimum", "maximum"),
+    "integer": ("minimum", "maximum"),
+    "boolean": (),
+    "enum": ("enum",),
+    "array": ("items", "minItems", "maxItems"),
+}
 
 
 class Form(Struct, frozen=True, kw_only=True, tag="form"):
@@ -202,16 +211,27 @@ def _flat(schema: Schema, where: str) -> Schema:
         key: value for key, value in schema.items() if not (key == "default" and value is None)
     }
     if "enum" in schema and all(isinstance(choice, str) for choice in schema["enum"]):
-        return {"type": "string", **schema}
+        return _only({"type": "string", **schema}, "enum")
     if schema.get("type") == "array" and "enum" in schema.get("items", {}):
-        return {**schema, "items": {"type": "string", **schema["items"]}}
+        items = _only({"type": "string", **schema["items"]}, "enum")
+        return _only({**schema, "items": items}, "array")
     if schema.get("type") not in _PRIMITIVES:
         msg = (
             f"{where} is nothing that a form can ask for: "
             f"take text, a number, a bool, a Literal of texts, or a list of such a Literal"
         )
         raise TypeError(msg)
-    return schema
+    if schema.get("type") == "integer" and "exclusiveMinimum" in schema:
+        schema = {**schema, "minimum": schema["exclusiveMinimum"] + 1}
+    if schema.get("format", "email") not in _FORMATS:
+        schema = {key: value for key, value in schema.items() if key != "format"}
+    return _only(schema, schema["type"])
+
+
+def _only(schema: Schema, kind: str) -> Schema:
+    """Leave out what forms don't know; the answer is held to it all the same."""
+    known = ("type", "title", "description", "default", *_KNOWN[kind])
+    return {key: value for key, value in schema.items() if key in known}
 
 
 # ---- models and folders ----------------------------------------------------------------------------

@@ -51,6 +51,10 @@ _ODDLY_SPELLED = rb"""(?x) "(?:
 """What is taken for a UUID or a moment, but not as we write it."""
 _NOTHING = (None, type(None), NoReturn, Never)
 _RESULT = b'{"result":'
+_RESERVED = r"(?i)([a-z0-9-]+\.)*(modelcontextprotocol|mcp)(\.[a-z0-9-]+)*/"
+
+Content = tuple[bytes, bytes]
+"""Blocks and metadata, as they are written; nothing where there are none."""
 
 
 class BadResultError(Exception):
@@ -67,7 +71,7 @@ class Result(Struct, frozen=True):
     encode: Callable[[Any], bytes]
     layout: str  # "nothing", "value", "values", "bare", "stream" or "anything"
     encode_item: Callable[[Any], bytes] | None = None  # of a stream
-    content: Callable[[Any], bytes] | None = None  # of a function that gives blocks of its own
+    content: Callable[[Any], Content] | None = None  # of a function that gives blocks of its own
     for_people: bool = False  # whether it gives nothing else
 
 
@@ -85,7 +89,7 @@ def result_of(signature: Signature, envelope: str) -> Result:
         if content.is_content(bare_type):
             adapted = adapt(annotation, where)
             encode = _wrapped(_encoder(adapted))
-            return Result((adapted,), encode, "value", content=_encode_blocks, for_people=True)
+            return Result((adapted,), encode, "value", content=_only_blocks, for_people=True)
     if _streams(signature, bare_type):
         item = adapt((*get_args(bare_type), Any)[0], where)
         encode_item = _encoder(item)
@@ -113,8 +117,9 @@ def _of_tool_result(signature: Signature, annotation: Any, envelope: str) -> Res
     def encode(given: Any) -> bytes:
         return result.encode(_tool_result(given).value)
 
-    def content(given: Any) -> bytes:
-        return _checked_blocks(given.content) if given.content else b""
+    def content(given: Any) -> Content:
+        blocks = _checked_blocks(given.content) if given.content else b""
+        return blocks, _encode_meta(given.meta) if given.meta else b""
 
     return msgspec.structs.replace(result, encode=encode, content=content)
 
@@ -132,6 +137,22 @@ def _encode_blocks(given: Any) -> bytes:
     from kuniumi.core.content import as_blocks  # noqa: PLC0415 - who gives blocks has loaded it
 
     return _encode(as_blocks(given))
+
+
+def _only_blocks(given: Any) -> Content:
+    return _encode_blocks(given), b""
+
+
+def _encode_meta(given: Any) -> bytes:
+    """Write what a function says to programs beside its value; some keys are the protocol's own."""
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        msg = f"meta that is no dict with texts as keys: {_shown(given)}"
+        raise BadResultError(msg)
+    for key in given:
+        if re.match(_RESERVED, key):
+            msg = f"meta with {key!r}, which is for the protocol itself"
+            raise BadResultError(msg)
+    return _encode(given)
 
 
 def _checked_blocks(given: Any) -> bytes:

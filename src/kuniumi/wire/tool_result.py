@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def encode_tool_result(envelope: Envelope) -> bytes:
     """Write an envelope as a tool result: its JSON is the text, and the structured content."""
-    return b"{%b}" % tool_result_fields(envelope)
+    meta = b',"_meta":%b' % envelope.meta if envelope.meta else b""
+    return b"{%b%b}" % (tool_result_fields(envelope), meta)
 
 
 def tool_result_fields(

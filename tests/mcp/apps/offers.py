@@ -209,7 +209,7 @@ def _failing(typed: str, given: Any) -> list[str]:
 
 
 @app.prompt(title="Greet somebody", complete={"who": _authors, "how": _later, "why": _failing})
-def Greet(
+def Greet(  # noqa: D417 - some arguments have no words
     who: str, how: str = "", why: str = "", mood: Literal["glad", "sad"] | None = None
 ) -> str:
     """Begins with a greeting.

@@ -233,8 +233,9 @@ class Desk:
             return _failure(ended.fault, terms.revision)
         answered = params.input_responses or params.request_state
         fresh = 0 if answered else resource.ttl
-        caching = write_caching(terms.revision, fresh, private=resource.private)
-        return write_contents(ended.body, params.uri, caching, self.stamp(terms.revision))
+        revision = terms.revision
+        caching = write_caching(revision, fresh, private=resource.private)
+        return write_contents(ended.body, params.uri, caching, revision, self.stamp(revision))
 
     async def get_prompt(
         self, request: Request, params: messages.GetPrompt, terms: Terms, line: Line

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.codec import dumps
 from kuniumi.core.describe import described_input, described_output, words_of
-from kuniumi.wire.mcp.results import write_caching
+from kuniumi.wire.mcp.results import known_annotations, write_caching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -123,7 +123,7 @@ def _resource(resource: Resource, revision: Revision) -> Entry:
     if resource.size is not None and not resource.is_template:
         entry["size"] = resource.size
     if resource.annotations is not None:
-        entry["annotations"] = resource.annotations
+        entry["annotations"] = known_annotations(resource.annotations, revision)
     return entry
 
 

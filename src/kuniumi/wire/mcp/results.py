@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from kuniumi.core.codec import dumps
 from kuniumi.core.content import (
+    Annotations,
     Audio,
     Block,
     Contents,
@@ -22,7 +23,8 @@ from kuniumi.core.content import (
     Text,
     read_blocks,
 )
-from kuniumi.core.questions import Form, Message, Roots, Sampling, Visit
+from kuniumi.core.questions import Form, Message, Roots, Sampling, Visit, what_is_asked
+from kuniumi.errors import CannotAskError
 from kuniumi.wire.mcp.messages import SERVER_INFO
 from kuniumi.wire.tool_result import tool_result_fields
 
@@ -60,6 +62,11 @@ class Stamp(Struct, frozen=True):
         """Write a result of these fields."""
         return b"{%b%b%b}" % (self.start, fields, self.end if fields else self.end[1:])
 
+    def beside(self, meta: bytes) -> Stamp:
+        """Give the stamp of a result that has metadata of its own."""
+        end = b"," + self.end[len(b',"_meta":{') :] if self.end else b"}"
+        return Stamp(self.start, b',"_meta":%b%b' % (meta[:-1], end))
+
 
 def stamp(about: About, revision: Revision) -> Stamp:
     """Make the stamp of an app's results."""
@@ -72,15 +79,15 @@ def stamp(about: About, revision: Revision) -> Stamp:
 def write_tool_result(envelope: Envelope, revision: Revision, stamped: Stamp) -> bytes:
     """Write how a call of a tool ended."""
     content = envelope.content
-    if content and len(revision.blocks) < 5:
+    if content and (not revision.structured or (not revision.icons and b'"icons"' in content)):
         content = dumps([told(block, revision) for block in read_blocks(content)])
     fields = tool_result_fields(envelope, content, structured=revision.structured)
-    return stamped.around(fields)
+    return (stamped.beside(envelope.meta) if envelope.meta else stamped).around(fields)
 
 
 def write_prompt(body: bytes, description: str, revision: Revision, stamped: Stamp) -> bytes:
     """Write the beginning of a conversation."""
-    if len(revision.blocks) < 5:
+    if not revision.structured:
         known = [
             structs.replace(message, content=told(message.content, revision))
             for message in _messages.decode(body)
@@ -90,10 +97,13 @@ def write_prompt(body: bytes, description: str, revision: Revision, stamped: Sta
     return stamped.around(b'%b"messages":%b' % (about, body))
 
 
-def write_contents(body: bytes, uri: str, caching: bytes, stamped: Stamp) -> bytes:
+def write_contents(
+    body: bytes, uri: str, caching: bytes, revision: Revision, stamped: Stamp
+) -> bytes:
     """Write what is at an address."""
     contents = [
-        part if part.uri else structs.replace(part, uri=uri) for part in _contents.decode(body)
+        structs.replace(part, uri=part.uri or uri, meta=part.meta if revision.structured else None)
+        for part in _contents.decode(body)
     ]
     return stamped.around(b'"contents":%b%b' % (dumps(contents), caching))
 
@@ -108,16 +118,32 @@ def write_caching(revision: Revision, seconds: float, *, private: bool = False) 
 
 def told(block: Block, revision: Revision) -> Block:
     """Give a block in a form that the revision knows."""
+    if not revision.structured:
+        block = structs.replace(
+            block, meta=None, annotations=known_annotations(block.annotations, revision)
+        )
+        if isinstance(block, EmbeddedResource) and block.resource.meta:
+            block = structs.replace(block, resource=structs.replace(block.resource, meta=None))
+    if isinstance(block, ResourceLink) and block.icons and not revision.icons:
+        block = structs.replace(block, icons=())
     if block.__struct_config__.tag in revision.blocks:
         return block
     if isinstance(block, ResourceLink):
         said = f"{block.title or block.name}: {block.uri}"
-        return Text(said + (f" ({block.description})" if block.description else ""))
+        said += f" ({block.description})" if block.description else ""
+        return Text(said, block.annotations)
     assert isinstance(block, Audio)  # noqa: S101 - the only other kind that was ever unknown
     uri = f"data:{block.mime_type};base64,{base64.b64encode(block.data).decode()}"
     return EmbeddedResource(
         Contents(uri, blob=block.data, mime_type=block.mime_type), block.annotations
     )
+
+
+def known_annotations(annotations: Annotations | None, revision: Revision) -> Annotations | None:
+    """Give annotations as far as the revision knows them."""
+    if annotations is None or revision.structured:
+        return annotations
+    return structs.replace(annotations, last_modified=None)
 
 
 # ---- questions -------------------------------------------------------------------------------------
@@ -134,13 +160,34 @@ def question_params(question: Question, revision: Revision, number: str = "") ->
     """Write the parameters of that request."""
     if isinstance(question, Form):
         mode = {"mode": "form"} if revision.visits else {}
-        return {**mode, "message": question.message, "requestedSchema": question.schema}
+        schema = question.schema if revision.choices else _known_form(question)
+        return {**mode, "message": question.message, "requestedSchema": schema}
     if isinstance(question, Visit):
         named = {} if revision.stateless else {"elicitationId": number}
         return {"mode": "url", **named, "message": question.message, "url": question.url}
     if isinstance(question, Sampling):
         return _sampling(question, revision)
     return {}
+
+
+def _known_form(question: Form) -> dict[str, Any]:
+    """Give a form without what the revisions before 2025-11-25 don't know."""
+    fields = question.schema.get("properties", {})
+    several = {name for name, part in fields.items() if part.get("type") == "array"}
+    if several & set(question.schema.get("required", ())):
+        raise CannotAskError(what_is_asked(question), "a client that knows lists of choices")
+    known = {name: _known_field(part) for name, part in fields.items() if name not in several}
+    return {**question.schema, "properties": known}
+
+
+def _known_field(field: Mapping[str, Any]) -> dict[str, Any]:
+    only = {key: value for key, value in field.items() if key not in {"default", "oneOf"}}
+    if field.get("type") == "boolean" and "default" in field:
+        only["default"] = field["default"]
+    if "oneOf" in field:
+        only["enum"] = [choice["const"] for choice in field["oneOf"]]
+        only["enumNames"] = [choice.get("title", choice["const"]) for choice in field["oneOf"]]
+    return only
 
 
 def _sampling(question: Sampling, revision: Revision) -> dict[str, Any]:

@@ -17,10 +17,11 @@ class Revision(Struct, frozen=True, kw_only=True):
     stateless: bool = False  # every request says for itself who asks; every result, what it is
     blocks: frozenset[str] = _TEXT_AND_PICTURES | {"audio", "resource_link"}
     annotations: bool = True  # hints on tools; `message` in progress; the completions capability
-    structured: bool = True  # structuredContent, outputSchema, titles and `_meta` in lists
+    structured: bool = True  # structuredContent, outputSchema, titles, `_meta`, dates
     icons: bool = True  # and the description and website of a server
     forms: bool = True  # questions to a person
     visits: bool = True  # … about a page to open
+    choices: bool = True  # several at once in a form, titles of them, and what is filled in already
     pauses: bool = False  # a stream may be left and taken up again
     no_resource: int = -32002  # the code for an address where nothing is
 
@@ -36,6 +37,7 @@ REVISIONS: dict[str, Revision] = {
             icons=False,
             forms=False,
             visits=False,
+            choices=False,
         ),
         Revision(
             name="2025-03-26",
@@ -44,8 +46,9 @@ REVISIONS: dict[str, Revision] = {
             icons=False,
             forms=False,
             visits=False,
+            choices=False,
         ),
-        Revision(name="2025-06-18", icons=False, visits=False),
+        Revision(name="2025-06-18", icons=False, visits=False, choices=False),
         Revision(name="2025-11-25", pauses=True),
         Revision(name="2026-07-28", stateless=True, no_resource=-32602),
     )
