@@ -121,7 +121,7 @@ class App:
                     title=title,
                     instructions=instructions,
                     website=website,
-                    icons=icons,  # type: ignore[arg-type] # it sees to it
+                    icons=tuple(icons) if isinstance(icons, list) else icons,  # type: ignore[arg-type] # it sees to it
                 )
             ),
             Environment(env),

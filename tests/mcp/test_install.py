@@ -428,6 +428,43 @@ def test_all_else_stays_whatever_it_is(
     assert json.loads(again) == {**content, "servers": {**(servers or {}), name: 1}}
 
 
+def _noisy(value: Any, noise: Any) -> str:
+    """Write JSON as a person does who comments on everything."""
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}{noise()}:{_noisy(part, noise)}" for key, part in value.items()]
+        body = ",".join(parts) + (noise() + "," if parts else "")
+        return f"{noise()}{{{noise()}{body}{noise()}}}{noise()}"
+    if isinstance(value, list):
+        body = ",".join(_noisy(part, noise) for part in value) + (noise() + "," if value else "")
+        return f"{noise()}[{noise()}{body}{noise()}]{noise()}"
+    return f"{noise()}{json.dumps(value)}{noise()}"
+
+
+NOISE = ["", " ", "\n", "\t", "\r\n", "/**/", "/* } */", "// ] \n", '/* " */', "//\n", " \n  "]
+
+
+@given(content=OBJECTS, name=st.text(), value=VALUES, data=st.data())
+def test_comments_and_commas_are_no_hindrance_anywhere(
+    content: dict[str, Any], name: str, value: Any, data: st.DataObject
+) -> None:
+    text = _noisy(content, lambda: data.draw(st.sampled_from(NOISE)))
+    assert jsonc.get(text, [], comments=True) == content
+    changed = jsonc.put(text, [name], value, comments=True)
+    assert jsonc.get(changed, [], comments=True) == {**content, name: value}
+    if name not in content:  # all that stood there still stands there, in its order
+        rest = iter(changed)
+        assert all(char in rest for char in text)
+
+
+@given(text=st.text(alphabet='{}[]",:/*\\ n1\n', max_size=30))
+def test_whatever_a_file_holds_it_is_read_or_refused(text: str) -> None:
+    try:
+        changed = jsonc.put(text, ["a"], 1)
+    except jsonc.BrokenError:
+        return
+    assert json.loads(changed)["a"] == 1
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -443,3 +480,17 @@ def test_all_else_stays_whatever_it_is(
 )
 def test_texts_keep_their_form(before: str, after: str) -> None:
     assert jsonc.put(before, ["a", "b"], 1, comments=True) == after
+
+
+def test_who_reads_meanwhile_finds_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {}, "rest": "x" * 1_000_000}))
+    seen = set()
+    with subprocess.Popen(
+        [sys.executable, CALCULATOR, "mcp", "install", "--client", "cursor", "--file", file],
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        while process.poll() is None:
+            seen.add(len(json.loads(file.read_text())["mcpServers"]))
+    seen.add(len(json.loads(file.read_text())["mcpServers"]))
+    assert seen == {0, 1}

@@ -367,6 +367,21 @@ def test_what_keeps_from_completing_is_told(
     assert client.request("tools/list")["tools"]  # it goes on
 
 
+def test_where_errors_are_masked_so_are_those_of_choices(tmp_path: Path) -> None:
+    app = tmp_path / "masked.py"
+    app.write_text(
+        "from kuniumi import App\n"
+        "app = App(name='Masked', mask_errors=True)\n"
+        "@app.prompt(complete={'x': lambda typed, given: 1 / 0})\n"
+        "def Ask(x: str) -> str: return x\n"
+        "app.run()\n"
+    )
+    with speaking(app) as client:
+        with pytest.raises(FailedError, match="-32603: the choices can't be told"):
+            complete(client, {"type": "ref/prompt", "name": "Ask"}, "x", "")
+        assert "ZeroDivisionError" in client.errors()
+
+
 # ---- what changes while it runs ----------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,24 @@ def test_without_stderr_noise_goes_nowhere() -> None:
     )
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["result"]["structuredContent"] == {"result": "done"}
+
+
+def test_a_person_at_a_terminal_is_told_what_this_is() -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, NOISE, "mcp"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **BUFFERED},
+    ) as process:
+        os.close(theirs)
+        assert process.stderr is not None
+        assert b"waits for a client of MCP" in process.stderr.readline()
+        os.write(ours, b"\x04")
+        out, _ = process.communicate(timeout=30)
+    os.close(ours)
+    assert (process.returncode, out) == (0, b"")
 
 
 def test_the_program_for_any_file_keeps_stdout_free_while_the_file_is_loaded() -> None:

@@ -303,3 +303,24 @@ def test_the_help_of_a_file_names_the_program(shell: Shell) -> None:
     ended = shell("list", CALCULATOR, "--help", program=KUNIUMI)
     assert ended.code == 0
     assert ended.out.startswith(f"usage: kuniumi {CALCULATOR} list")
+
+
+def test_on_a_terminal_what_a_model_sees_is_a_table(terminal: Terminal) -> None:
+    seen = terminal("mcp", "inspect")
+    assert seen.code == 0
+    assert "Calculator v1.0.0, as MCP 2026-07-28 shows it" in seen.screen
+    for head in ("Tool", "Takes", "Gives", "Hints", "Description"):
+        assert head in seen.screen
+    assert "\x1b[" in seen.screen
+
+
+@pytest.mark.parametrize("words", [["mcp"], ["mcp", "install"], ["mcp", "inspect"]], ids=str)
+def test_help_of_mcp_tells_what_there_is(shell: Shell, words: list[str]) -> None:
+    ended = shell(*words, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    wanted = {
+        1: ("--max-message", "--allow-host", "install", "inspect"),
+        2: ("--client", "--print") if words[-1] == "install" else ("--revision", "--json"),
+    }
+    for flag in wanted[len(words)]:
+        assert flag in ended.out

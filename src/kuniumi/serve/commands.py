@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 SHELLS = ("bash", "zsh", "fish")
 
+_TO_A_PERSON = """\
+This waits for a client of MCP, which speaks JSON on stdin. Ctrl-D ends it.
+`mcp install` tells a client how to start it; `mcp inspect` shows what a client would see.
+"""
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*")
 
 
@@ -218,6 +222,8 @@ def _mcp(service: Service, options: argparse.Namespace) -> int:
 
     if options.timeout is not None:
         service.timeout = options.timeout or None
+    if sys.stdin.isatty():  # a person may wonder
+        sys.stderr.write(_TO_A_PERSON)
     code = stdio.run(service, max_message=options.max_message, drain=options.drain_timeout)
     return end_process(code)  # threads that functions left behind are not waited for
 
