@@ -193,8 +193,10 @@ def test_flags_are_carried_over_as_words_no_shell_ever_reads(tmp_path: Path) -> 
 
 def test_a_mount_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert carried({"--mount": ["data:/data:ro", "/srv:/srv"], "--env": ["A=1"]}) == [
-        *("--mount", f"{tmp_path}/data:/data:ro", "--mount", "/srv:/srv", "--env", "A=1")
+    mounts = ["data:/data:ro", "/srv:/srv", "s3://bucket/x:/store"]
+    assert carried({"--mount": mounts, "--env-file": [".env"], "--env": ["A=./b"]}) == [
+        *("--mount", f"{tmp_path}/data:/data:ro", "--mount", "/srv:/srv"),
+        *("--mount", "s3://bucket/x:/store", "--env-file", f"{tmp_path}/.env", "--env", "A=./b"),
     ]
 
 

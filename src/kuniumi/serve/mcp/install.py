@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_WITH_PATHS = {"--mount", "--env-file"}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -161,12 +162,14 @@ def carried(flags: Mapping[str, Sequence[str]]) -> list[str]:
         word
         for flag, values in flags.items()
         for value in values
-        for word in (flag, _absolute(value) if flag == "--mount" else value)
+        for word in (flag, _absolute(value) if flag in _WITH_PATHS else value)
     ]
 
 
-def _absolute(mount: str) -> str:
-    host, colon, rest = mount.partition(":")
+def _absolute(value: str) -> str:
+    if "://" in value:  # a store elsewhere
+        return value
+    host, colon, rest = value.partition(":")
     return f"{Path(host).expanduser().absolute()}{colon}{rest}"
 
 

@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,7 +56,13 @@ def run(service: Service, *, max_message: int, drain: float) -> int:
     """Serve the client at the other end of stdin and stdout, until it is gone."""
     stdin, stdout = take_stdin(), take_stdout()
     loop = asyncio.new_event_loop()
-    return loop.run_until_complete(_serve(service, stdin, stdout.fileno(), max_message, drain))
+    serving = loop.create_task(_serve(service, stdin, stdout.fileno(), max_message, drain))
+    serving.add_done_callback(lambda _done: loop.stop())
+    while not serving.done():
+        # A function may stop the loop it runs on, or leave a task behind that wants to exit.
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
+    return serving.result()
 
 
 async def _serve(service: Service, stdin: int, stdout: int, max_message: int, drain: float) -> int:
