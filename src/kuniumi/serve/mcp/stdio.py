@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -106,6 +107,7 @@ class Connection:
         self.inlet: Inlet | None = None
         self._outlet = outlet
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._terms = Terms(revision=LATEST_WITH_HANDSHAKE, pushes=True)  # until it says otherwise
         self._at_work: dict[int | str, Work] = {}
         self._questions: dict[int | str, asyncio.Future[Mapping[str, Any]]] = {}
@@ -191,7 +193,10 @@ class Connection:
             self._terms = msgspec.structs.replace(self._terms, log_level=level)
 
         def tell(message: bytes) -> None:
-            self._loop.call_soon_threadsafe(self._tell, work, message)
+            if threading.get_ident() == self._thread:
+                self._tell(work, message)  # at once: the function may end before the loop's next turn
+            else:
+                self._loop.call_soon_threadsafe(self._tell, work, message)
 
         line = Line(tell=tell, ask=self._ask, gone=work.cancelled.wait)
         return await self.desk.answer(request, params, terms, line)
