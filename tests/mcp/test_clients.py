@@ -22,7 +22,7 @@ from tests.http.server import serving
 from tests.mcp.official import problems
 from tests.mcp.proxy import Connection, Proxy, recording
 from tests.mcp.story import STORY, expected, shown
-from tests.mcp.traffic import Said, said_on_stdio, said_over_http
+from tests.mcp.traffic import Exchange, Said, exchanges_of, said_on_stdio, said_over_http
 
 HERE = Path(__file__).resolve().parent
 APP = HERE / "apps/story.py"
@@ -111,6 +111,12 @@ class Story(NamedTuple):
         """All messages of the server."""
         record = self.record
         return [*(said_on_stdio(record) if isinstance(record, Path) else said_over_http(record))]
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """All requests over HTTP, and their answers."""
+        assert not isinstance(self.record, Path)
+        return [exchange for each in self.record for exchange in exchanges_of(each)]
 
 
 PLAYS = [Play(client, place) for client in CLIENTS for place in client.places]
@@ -214,3 +220,25 @@ def test_all_that_the_server_says_to_a_client_is_as_its_revision_wants_it(
         if (found := problems(each.message, each.revision, answers=each.answers))
     ]
     assert wrong == []
+
+
+def over_http(era: str) -> list[Play]:
+    return [play for play in PLAYS if play.client.era == era and play.place != STDIO]
+
+
+@pytest.mark.parametrize("play", over_http("modern"), ids=str)
+def test_without_a_handshake_there_is_no_session_and_headers_repeat_arguments(
+    stage: Stage, play: Play
+) -> None:
+    exchanges = stage.story(play).exchanges
+    assert not any("mcp-session-id" in exchange.answer_headers for exchange in exchanges)
+    assert any("mcp-param-region" in exchange.headers for exchange in exchanges)
+    assert {exchange.method for exchange in exchanges} == {"POST"}
+
+
+@pytest.mark.parametrize("play", over_http("legacy"), ids=str)
+def test_a_client_that_shook_hands_keeps_one_session_and_ends_it(stage: Stage, play: Play) -> None:
+    first, *others = stage.story(play).exchanges
+    session = first.answer_headers["mcp-session-id"]
+    assert {exchange.session for exchange in others} == {session}
+    assert [exchange.status for exchange in others if exchange.method == "DELETE"] == [200]
