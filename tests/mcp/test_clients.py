@@ -134,7 +134,10 @@ class Stage:
     def story(self, play: Play) -> Story:
         """Give the story of a client, which plays it now unless it has."""
         if str(play) not in self._stories:
-            self._stories[str(play)] = self._play(play)
+            try:
+                self._stories[str(play)] = self._play(play)
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                self._stories[str(play)] = Story({}, {}, str(error), [])  # it would not end better
         return self._stories[str(play)]
 
     def _play(self, play: Play) -> Story:
@@ -174,6 +177,7 @@ def _run(play: Play, target: dict[str, Any]) -> tuple[dict[str, Any], dict[str, 
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        timeout=120,
         check=False,
     )
     told = [json.loads(line) for line in done.stdout.splitlines()]
