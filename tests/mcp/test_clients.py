@@ -52,15 +52,12 @@ class Client(NamedTuple):
 
 _FAST = {step: why for step, why in OTHERS.items() if step != "objects"}
 _DEAF = {"changes": "it has no way to listen since there is no handshake"}
-_ALONE = "a process of its own for each step: nothing can happen meanwhile"
+_ALONE = "it has a process of its own for each step: nothing can happen meanwhile"
+_DEAR = "a process for each step is dear, and it plays others of the same kind"
 _INSPECTOR = {
-    "connect": "it does not show the handshake",
     **dict.fromkeys(("call with text for a number", "wrong argument"), "it makes numbers of text"),
-    **dict.fromkeys(("exception", "exit"), "an error is like another to it"),
+    **dict.fromkeys(("exception", "exit", "noise", "two values", "words and data"), _DEAR),
     "errors": "it shows no codes: see missing",
-    **dict.fromkeys(("two values", "words and data"), "a result is like another to it"),
-    "noise": "a call is like another to it",
-    "meta": "it sends text only",
     **dict.fromkeys(("progress", "log", "cancel", "changes", "still there"), _ALONE),
     **dict.fromkeys(("ask", "ask twice", "sample", "roots"), "nobody is there to be asked"),
     "complete": "it has no such command",

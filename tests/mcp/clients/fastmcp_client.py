@@ -113,7 +113,7 @@ class FastClient:
         return {"sum": added.data.result, "near": place.data.result.near[1]}
 
 
-class Hearing(MessageHandler):  # type: ignore[misc]
+class Hearing(MessageHandler):  # type: ignore[misc] # its types are in its own environment
     async def on_resource_updated(self, message: Any) -> None:
         heard.append(f"updated {message.params.uri}")
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { legacy, load, target, tell } from "./telling.mjs";
+import { META, legacy, load, target, tell } from "./telling.mjs";
 
 const PROGRAM = join(
   dirname(load.resolve("@modelcontextprotocol/inspector/package.json")),
@@ -32,9 +32,9 @@ function run(method, ...options) {
   });
 }
 
-async function call(name, args = {}) {
+async function call(name, args = {}, ...more) {
   const options = ["--tool-name", `functions.${name}`, "--tool-args-json", JSON.stringify(args)];
-  const { result } = await run("tools/call", ...options);
+  const { result } = await run("tools/call", ...options, ...more);
   const { content, structuredContent, isError } = result;
   return { content, structuredContent, isError };
 }
@@ -47,9 +47,13 @@ async function read(uri) {
   return (await run("resources/read", "--uri", uri)).result.contents;
 }
 
+function pairs(object) {
+  return Object.entries(object).map(([key, value]) => `${key}=${value}`);
+}
+
 async function prompt(name, args) {
-  const pairs = Object.entries(args).map(([key, value]) => `${key}=${value}`);
-  const options = pairs.length > 0 ? ["--prompt-args", ...pairs] : [];
+  const words = pairs(args);
+  const options = words.length > 0 ? ["--prompt-args", ...words] : [];
   return (await run("prompts/get", "--prompt-name", name, ...options)).result.messages;
 }
 
@@ -70,7 +74,14 @@ async function missing() {
   return { code, message: error.message };
 }
 
+async function connect() {
+  const { result } = await run("initialize");
+  const { protocolVersion: revision, serverInfo: server, capabilities, instructions } = result;
+  return { revision, server, capabilities: Object.keys(capabilities).sort(), instructions };
+}
+
 const story = {
+  connect,
   tools,
   call: () => call("Add", { x: 7, y: 3 }),
   "wrong kind of argument": () => call("Add", { x: [7], y: 3 }),
@@ -78,6 +89,7 @@ const story = {
   structured: () => call("Locate", { name: "Hill" }),
   blocks: () => call("Gallery"),
   header: () => call("Route", { region: "süd west" }),
+  meta: () => call("Meta", {}, "--tool-metadata", ...pairs(META)),
   "nobody to ask": () => call("Dare"),
   resources,
   templates: () => listed("resources/templates/list", "resourceTemplates"),
@@ -90,7 +102,7 @@ const story = {
   "prompt with a picture": () => prompt("critique", {}),
 };
 
-// Two at a time: that is as many as there are processors to run them on.
+// Two at a time: the machine has other things to do.
 const steps = Object.entries(story);
 async function playOn() {
   for (let next = steps.shift(); next !== undefined; next = steps.shift()) await tell(...next);

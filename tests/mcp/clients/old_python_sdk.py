@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 from mcp import (  # type: ignore[import-not-found]
@@ -151,12 +151,11 @@ async def hear(message: Any) -> None:
         heard.append("tools")
 
 
-def transport() -> AbstractAsyncContextManager[tuple[Any, ...]]:
+def transport() -> Any:
     if "url" in TARGET:
-        return streamable_http_client(TARGET["url"])  # type: ignore[no-any-return]
+        return streamable_http_client(TARGET["url"])
     program, *arguments = TARGET["command"]
-    where = StdioServerParameters(command=program, args=arguments, env=TARGET["env"])
-    return stdio_client(where)  # type: ignore[no-any-return]
+    return stdio_client(StdioServerParameters(command=program, args=arguments, env=TARGET["env"]))
 
 
 async def main() -> None:

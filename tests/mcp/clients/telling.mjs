@@ -18,7 +18,7 @@ export const load = createRequire(join(process.env.KUNIUMI_NPM, "from-here.js"))
 const PATIENCE = 20_000;
 const TIMES = 4;
 const ADD = { x: 7, y: 3 };
-const META = {
+export const META = {
   traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
   "example.org/note": "to whom it concerns",
 };
