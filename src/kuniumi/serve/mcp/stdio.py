@@ -197,9 +197,8 @@ class Connection:
 
         def tell(message: bytes) -> None:
             if threading.get_ident() == self._thread:
-                self._tell(
-                    work, message
-                )  # at once: the function may end before the loop's next turn
+                # At once: the function may end before the loop's next turn.
+                self._tell(work, message)
             else:
                 self._loop.call_soon_threadsafe(self._tell, work, message)
 
