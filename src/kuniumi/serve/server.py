@@ -23,6 +23,7 @@ from msgspec import Struct, structs
 
 from kuniumi.env.environment import Environment
 from kuniumi.errors import KuniumiError, UsageError
+from kuniumi.execute.life import report_opening
 from kuniumi.serve.loading import load
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kuniumi.core.service import Service
+    from kuniumi.errors import StartError
     from kuniumi.serve.asgi import AsgiApp
 
 
@@ -72,13 +74,20 @@ class Loader:
     """What a worker calls to get its application: inherited by a fork, loaded afresh otherwise."""
 
     def __init__(
-        self, service: Service, reference: str, settings: Settings, greeting: str, starting: Any
+        self,
+        service: Service,
+        reference: str,
+        settings: Settings,
+        greeting: str,
+        starting: Any,
+        hopeless: Any,
     ) -> None:
         self.service: Service | None = service
         self.reference = reference
         self.settings = settings
         self.greeting = greeting
         self.starting = starting  # how many workers have yet to start, counted by all of them
+        self.hopeless = hopeless  # an event for all of them: the app can't start
         self.server: Any = None  # in a fork: the parent's, as it was
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,6 +103,8 @@ class Loader:
         if service is None or settings.reload:
             service = self._load()
         apply(settings, service)
+        if service.weave is not None:
+            service.weave = service.weave.afresh()  # what a parent has open is its own
         app = AsgiApp(
             service,
             max_body=settings.max_body,
@@ -105,6 +116,7 @@ class Loader:
             secret=settings.secret,
             meeting=settings.meeting,
             started=lambda: self.started(app),
+            failed=self.failed,
         )
         return app
 
@@ -126,6 +138,19 @@ class Loader:
         loop.add_signal_handler(signal.SIGTERM, _stop_softly, loop, app)
         if self.server is not None and self.server.interrupt_signal:
             os.kill(os.getpid(), signal.SIGTERM)  # it came before there was a handler for it
+
+    def failed(self, error: StartError) -> str:
+        """Say, for all workers once, that the app can't start, and have the server end."""
+        with self.starting.get_lock():
+            first, served = not self.hopeless.is_set(), self.starting.value <= 0
+            if not served and not self.settings.reload:  # a mistake is mended by the next change
+                self.hopeless.set()
+                os.kill(os.getppid(), signal.SIGTERM)
+        if first:
+            report_opening(error)
+            sys.stderr.write(f"{error}\n")
+            sys.stderr.flush()
+        return ""
 
     def greet(self) -> None:
         """Say that the app is served: the last of the workers to listen does, once."""
@@ -184,8 +209,11 @@ def apply(settings: Settings, service: Service) -> None:
 
 def serve(
     service: Service, reference: str, settings: Settings, greeting: Callable[[int], str]
-) -> None:
-    """Serve until told to stop. `greeting` makes, for the port, what is said once it answers."""
+) -> int:
+    """Serve until told to stop; give the exit code.
+
+    `greeting` makes, for the port, what is said once it answers.
+    """
     from granian import Granian  # noqa: PLC0415 - only this command needs a server
     from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
     from granian.http import HTTP1Settings  # noqa: PLC0415
@@ -198,10 +226,9 @@ def serve(
     meeting = tempfile.mkdtemp(prefix="kuniumi-") if settings.workers > 1 else ""
     settings = structs.replace(settings, secret=_shared_secret(), meeting=meeting)
     address, port, reserved = _reserve(settings.host, settings.port)
-    starting = multiprocessing.get_context("fork" if forks else "spawn").Value(
-        "i", settings.workers
-    )
-    loader = Loader(service, reference, settings, greeting(port), starting)
+    processes = multiprocessing.get_context("fork" if forks else "spawn")
+    starting, hopeless = processes.Value("i", settings.workers), processes.Event()
+    loader = Loader(service, reference, settings, greeting(port), starting, hopeless)
     server = Granian(
         reference or "app",
         address=address,
@@ -230,6 +257,7 @@ def serve(
         reserved.close()
         if meeting:
             shutil.rmtree(meeting, ignore_errors=True)
+    return 1 if hopeless.is_set() else 0
 
 
 def _shared_secret() -> bytes:

@@ -1,0 +1,72 @@
+"""An event loop in a thread of its own, for what has to stay open where no loop runs.
+
+In: an async lifespan. Out: the same, open; calls that await are then made on its loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kuniumi.execute.kept import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from kuniumi.core.life import Life
+
+T = TypeVar("T")
+
+
+class Home:
+    """A loop that runs until it is left."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="kuniumi-home", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def leave(self) -> None:
+        """Stop the loop."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+
+def open_at_home(life: Life, environment: Any) -> None:
+    """Open an async lifespan on a loop made for it."""
+    home = Home()
+
+    async def enter() -> tuple[Any, Kept]:
+        kept = Kept(lambda: life.lifespan.manager(environment), is_async=True)
+        return await kept.enter(), kept
+
+    try:
+        state, kept = wait_on(home.loop, enter())
+    except BaseException:
+        home.leave()
+        raise
+
+    def close() -> None:
+        try:
+            wait_on(home.loop, kept.leave())
+        finally:
+            home.leave()
+
+    life.opened(state, close, home.loop)
+
+
+def wait_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Have a coroutine run on a loop that runs in another thread, and wait for it here."""
+    future = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return future.result()
+    except BaseException:  # Ctrl-C, or an alarm
+        future.cancel()
+        raise
