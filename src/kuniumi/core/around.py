@@ -105,7 +105,7 @@ def read_hook(function: Callable[..., Any]) -> Hook:
         )
         raise DefinitionError(msg)
     count = count_positional(function)
-    if count is not None and count != 1 and hasattr(function, "__code__"):
+    if count is not None and count != 1:
         msg = f"hook {name!r} takes {count} parameters: it takes one, the call: def {name}(call)"
         raise DefinitionError(msg)
     return Hook(name, function, kind == "async generator")

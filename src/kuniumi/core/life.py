@@ -47,7 +47,7 @@ def read_lifespan(function: Callable[..., Any]) -> Lifespan:
         )
         raise DefinitionError(msg)
     count = count_positional(function)
-    if count is not None and count > 1 and hasattr(function, "__code__"):
+    if count is not None and count > 1:
         msg = (
             f"lifespan {name!r} takes {count} parameters: it takes none, or one, for the "
             f"environment: def {name}(env)"

@@ -96,14 +96,12 @@ def kind_of(function: Callable[..., Any]) -> Kind:
 
 def count_positional(function: Any) -> int | None:
     """Count what a def takes by position; None for what is no def, nor wraps one."""
-    code = getattr(function, "__code__", None)
-    bound = int(hasattr(function, "__self__"))
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-        code = getattr(function, "__code__", None)
+    code = getattr(function, "__code__", None)
     if code is None or code.co_flags & _VAR_POSITIONAL:
         return None
-    return int(code.co_argcount) - bound
+    return int(code.co_argcount) - hasattr(function, "__self__")
 
 
 def _name_of(function: Callable[..., Any]) -> str:

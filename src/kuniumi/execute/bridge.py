@@ -7,10 +7,13 @@ small steps, so that it can be interrupted while it does.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.provide import bridge_at_hand
+from kuniumi.execute.inline import close
 from kuniumi.execute.kept import Kept
 
 if TYPE_CHECKING:
@@ -32,20 +35,10 @@ class LoopBridge:
 
     def wait(self, awaited: Awaitable[Any]) -> Any:
         """Wait for what the loop makes of it."""
-
-        async def run() -> Any:
-            return await awaited
-
-        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
         try:
-            while True:
-                try:
-                    return future.result(_STEP)
-                except NotYetError:
-                    if future.done():  # it is its own
-                        raise
+            return self._run(lambda: awaited)
         finally:
-            future.cancel()
+            close(awaited)  # it may never have begun
 
     def enter(self, manager: Any) -> tuple[Any, Callable[..., object]]:
         """Enter an async context manager; what leaves it waits for that, too."""
@@ -54,5 +47,54 @@ class LoopBridge:
             kept = Kept(lambda: manager, is_async=True)
             return kept, await kept.enter()
 
-        kept, value = self.wait(keep())
-        return value, lambda *raised: self.wait(kept.leave(*raised))
+        kept, value = self._run(keep)
+
+        def leave(*raised: Any) -> None:
+            with suppress(_LoopEndedError):  # then it has been left
+                self._run(lambda: kept.leave(*raised))
+
+        return value, leave
+
+    def _run(self, make: Callable[[], Awaitable[Any]]) -> Any:
+        """Have the loop make something to await, and wait until it has ended."""
+        ended: Future[Any] = Future()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def run() -> None:
+            try:
+                value = await make()
+            except BaseException as error:  # noqa: BLE001 - it is raised in the thread
+                if not ended.cancelled():
+                    ended.set_exception(error)
+            else:
+                if not ended.cancelled():
+                    ended.set_result(value)
+
+        def begin() -> None:
+            if not ended.cancelled():
+                tasks.append(self._loop.create_task(run()))
+
+        try:
+            self._on_loop(begin)
+            while not ended.done():
+                if self._loop.is_closed():
+                    raise _LoopEndedError
+                with suppress(NotYetError):
+                    ended.exception(_STEP)
+            return ended.result()
+        finally:
+            if not ended.done():  # interrupted
+                ended.cancel()
+                with suppress(_LoopEndedError):
+                    self._on_loop(lambda: [task.cancel() for task in tasks])
+
+    def _on_loop(self, work: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(work)
+        except RuntimeError:
+            raise _LoopEndedError from None
+
+
+class _LoopEndedError(RuntimeError):
+    def __init__(self) -> None:
+        super().__init__("the event loop of this call has ended")

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuniumi.execute.kept import Kept
+from kuniumi.execute.own_loop import wind_up
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -28,10 +29,13 @@ class Home:
         self._thread.start()
 
     def _run(self) -> None:
-        try:
-            self.loop.run_forever()
-        finally:
-            self.loop.close()
+        while True:
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):  # a task that a function left behind
+                continue
+            wind_up(self.loop)
+            return
 
     def leave(self) -> None:
         """Stop the loop."""
@@ -43,15 +47,22 @@ def open_at_home(life: Life, environment: Any) -> None:
     """Open an async lifespan on a loop made for it."""
     home = Home()
 
-    async def enter() -> tuple[Any, Kept]:
+    async def enter() -> tuple[Any, Kept] | SystemExit:
         kept = Kept(lambda: life.lifespan.manager(environment), is_async=True)
-        return await kept.enter(), kept
+        try:
+            return await kept.enter(), kept
+        except SystemExit as error:  # raised in a task, it would end the loop
+            return error
 
     try:
-        state, kept = wait_on(home.loop, enter())
+        entered = wait_on(home.loop, enter())
+        if isinstance(entered, SystemExit):
+            raise entered
     except BaseException:
         home.leave()
         raise
+
+    state, kept = entered
 
     def close() -> None:
         try:

@@ -32,6 +32,7 @@ class Kept:
         loop = asyncio.get_running_loop()
         self._make = make
         self._is_async = is_async
+        self._failure: BaseException | None = None  # to leave it
         self._ended = ended  # is called before it is left
         self._entered: asyncio.Future[Any] = loop.create_future()
         self._leaving: asyncio.Future[tuple[Any, ...]] = loop.create_future()
@@ -51,6 +52,8 @@ class Kept:
         if not self._leaving.done():
             self._leaving.set_result(raised or _NOTHING)
         await asyncio.shield(self._task)
+        if self._failure is not None:
+            raise self._failure
 
     async def _keep(self) -> None:
         try:
@@ -66,9 +69,14 @@ class Kept:
         try:
             raised = await self._leaving
         except asyncio.CancelledError:  # the loop comes to its end, and nobody has closed this
-            raised = _NOTHING
+            self._ended()
+            await self._run(manager, "exit", *_NOTHING)
+            return
         self._ended()
-        await self._run(manager, "exit", *raised)
+        try:
+            await self._run(manager, "exit", *raised)
+        except BaseException as error:  # noqa: BLE001 - it is for whoever leaves
+            self._failure = error
 
     def _fail(self, error: BaseException) -> None:
         if self._entered.done():

@@ -53,7 +53,7 @@ def close_life(life: Life) -> None:
         return
     try:
         closing()
-    except Exception as error:  # noqa: BLE001 - the calls were answered
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the calls were answered
         report_closing(life, error)
 
 

@@ -32,7 +32,7 @@ def run_on_own_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         return loop.run_until_complete(work())
     finally:
-        _wind_up(loop)
+        wind_up(loop)
 
 
 def refuse_nesting() -> None:
@@ -45,7 +45,7 @@ def refuse_nesting() -> None:
     raise RuntimeError(msg)
 
 
-def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+def wind_up(loop: asyncio.AbstractEventLoop) -> None:
     """Tell all that the call left behind to end, give it a moment, and close the loop."""
     left = asyncio.all_tasks(loop)
     for task in left:

@@ -171,5 +171,5 @@ async def close_service(service: Service) -> None:
         return
     try:
         await (closing() if awaits else in_thread(closing))
-    except Exception as error:  # noqa: BLE001 - the calls were answered
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the calls were answered
         report_closing(life, error)
