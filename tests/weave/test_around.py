@@ -59,7 +59,9 @@ def _app(**options: Any) -> App:
     return app
 
 
-def _hook(kind: str, before: Callable[[Calling], None], after: Callable[[Envelope], None]) -> Any:
+def _hook(
+    kind: str, before: Callable[[Calling], object], after: Callable[[Envelope], object]
+) -> Any:
     def plain(call: Calling) -> Around:
         before(call)
         after((yield None))
@@ -320,13 +322,13 @@ def test_hooks_are_around_resources_and_prompts_too() -> None:
 
 
 def _crashes_before(_call: Calling) -> Around:
-    raise KeyError("before")  # noqa: EM101 - that is how they look
+    raise KeyError("before")
     yield None
 
 
 def _crashes_after(_call: Calling) -> Around:
     yield None
-    raise KeyError("after")  # noqa: EM101 - that is how they look
+    raise KeyError("after")
 
 
 def _never_yields(_call: Calling) -> Around:
@@ -343,7 +345,7 @@ def _yields_for_ever(_call: Calling) -> Around:
     while True:
         try:
             yield None
-        except GeneratorExit:  # noqa: PERF203 - it is as stubborn as can be
+        except GeneratorExit:
             yield None
 
 
@@ -393,7 +395,9 @@ def _as_async(hook: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("hook", "said"), MISUSES)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of the stubborn one
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of the stubborn one
 def test_whatever_a_hook_does_there_is_one_answer_and_the_next_call_is_well(
     way: str, hook: Any, said: str, kind: str
 ) -> None:
@@ -481,8 +485,11 @@ def test_hooks_are_ended_when_the_server_breaks_a_call_off(kind: str) -> None:
     async def Wait() -> None:
         await asyncio.sleep(30)
 
+    begun = asyncio.Event()
+
     def plain(_call: Calling) -> Around:
         try:
+            begun.set()
             seen.append("begun")
             yield None
             seen.append("answered")
@@ -493,8 +500,7 @@ def test_hooks_are_ended_when_the_server_breaks_a_call_off(kind: str) -> None:
 
     async def run() -> None:
         calling = asyncio.create_task(_http_call(app.asgi, "/functions/Wait", b"", {}))
-        while not seen:
-            await asyncio.sleep(0.001)
+        await begun.wait()
         calling.cancel()
         await asyncio.wait({calling})
         assert calling.cancelled()

@@ -158,9 +158,7 @@ def test_a_server_opens_it_before_it_begins_and_closes_it_at_its_end() -> None:
     async def live() -> None:
         inbox: asyncio.Queue[dict[str, str]] = asyncio.Queue()
         outbox: asyncio.Queue[Any] = asyncio.Queue()
-        living = asyncio.create_task(
-            app.asgi({"type": "lifespan"}, inbox.get, outbox.put)  # type: ignore[arg-type]
-        )
+        living = asyncio.create_task(app.asgi({"type": "lifespan"}, inbox.get, outbox.put))
         await inbox.put({"type": "lifespan.startup"})
         said.append(await outbox.get())
         assert book.lines == ["opened"]

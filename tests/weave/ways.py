@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -26,7 +26,7 @@ class Way:
         self.name = name
         self.door: Door = connect(app, name if name in SURFACES else "http", **options)
 
-    def __enter__(self) -> Way:
+    def __enter__(self) -> Self:
         """Open it."""
         self.door.__enter__()
         return self

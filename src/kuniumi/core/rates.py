@@ -68,7 +68,7 @@ class _Pace:
         with self._lock:
             until = max(self._until.pop(key, now), now)
             wait = until + self._share - self._span - now
-            if wait > 1e-9:  # what is left of rounding is no wait
+            if wait > 1e-6:  # what is left of rounding is no wait
                 self._until[key] = until
                 return wait
             self._until[key] = until + self._share

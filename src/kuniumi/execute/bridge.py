@@ -7,7 +7,7 @@ small steps, so that it can be interrupted while it does.
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -56,43 +56,56 @@ class LoopBridge:
         return value, leave
 
     def _run(self, make: Callable[[], Awaitable[Any]]) -> Any:
-        """Have the loop make something to await, and wait until it has ended."""
-        ended: Future[Any] = Future()
-        tasks: list[asyncio.Task[None]] = []
+        return _Errand(self._loop, make).run()
 
-        async def run() -> None:
-            try:
-                value = await make()
-            except BaseException as error:  # noqa: BLE001 - it is raised in the thread
-                if not ended.cancelled():
-                    ended.set_exception(error)
-            else:
-                if not ended.cancelled():
-                    ended.set_result(value)
 
-        def begin() -> None:
-            if not ended.cancelled():
-                tasks.append(self._loop.create_task(run()))
+class _Errand:
+    """Something that a loop does for a thread."""
 
+    def __init__(self, loop: asyncio.AbstractEventLoop, make: Callable[[], Awaitable[Any]]) -> None:
+        self._loop = loop
+        self._make = make
+        self._ended: Future[Any] = Future()
+        self._task: asyncio.Task[None] | None = None
+
+    def run(self) -> Any:
+        """Have it done, and wait for it; give it up when interrupted."""
         try:
-            self._on_loop(begin)
-            while not ended.done():
+            self._on_loop(self._begin)
+            while not self._ended.done():
                 if self._loop.is_closed():
                     raise _LoopEndedError
                 with suppress(NotYetError):
-                    ended.exception(_STEP)
-            return ended.result()
+                    self._ended.exception(_STEP)
+            return self._ended.result()
         finally:
-            if not ended.done():  # interrupted
-                ended.cancel()
+            if self._ended.cancel():  # it is not done
                 with suppress(_LoopEndedError):
-                    self._on_loop(lambda: [task.cancel() for task in tasks])
+                    self._on_loop(self._break_off)
 
     def _on_loop(self, work: Callable[[], object]) -> None:
         try:
             self._loop.call_soon_threadsafe(work)
         except RuntimeError:
             raise _LoopEndedError from None
+
+    def _begin(self) -> None:
+        if not self._ended.cancelled():
+            self._task = self._loop.create_task(self._do())
+
+    def _break_off(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _do(self) -> None:
+        try:
+            value = await self._make()
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread
+            with suppress(InvalidStateError):  # it was given up
+                self._ended.set_exception(error)
+        else:
+            with suppress(InvalidStateError):
+                self._ended.set_result(value)
 
 
 class _LoopEndedError(RuntimeError):

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kuniumi.core.call import Outcome
 from kuniumi.execute.kept import Kept
 from kuniumi.execute.own_loop import wind_up
 
@@ -47,22 +48,22 @@ def open_at_home(life: Life, environment: Any) -> None:
     """Open an async lifespan on a loop made for it."""
     home = Home()
 
-    async def enter() -> tuple[Any, Kept] | SystemExit:
+    async def enter() -> Outcome:
         kept = Kept(lambda: life.lifespan.manager(environment), is_async=True)
         try:
-            return await kept.enter(), kept
-        except SystemExit as error:  # raised in a task, it would end the loop
-            return error
+            return Outcome((await kept.enter(), kept))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an exit would end the loop
+            return Outcome(error=error)
 
     try:
-        entered = wait_on(home.loop, enter())
-        if isinstance(entered, SystemExit):
-            raise entered
-    except BaseException:
+        outcome = wait_on(home.loop, enter())
+    except BaseException:  # Ctrl-C, or an alarm
         home.leave()
         raise
-
-    state, kept = entered
+    if isinstance(outcome.error, BaseException):
+        home.leave()
+        raise outcome.error
+    state, kept = outcome.value
 
     def close() -> None:
         try:
