@@ -95,6 +95,14 @@ class Door:
 
     def __enter__(self) -> Self:
         """Open the door, and what the app opens before its first call."""
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _open(self) -> None:
         weave = self.service.weave
         if weave is not None and weave.life is not None:
             if self.surface == "http":
@@ -105,7 +113,6 @@ class Door:
                 from kuniumi.execute.life import open_alone  # noqa: PLC0415 - few apps open anything
 
                 open_alone(weave.life, self.service.environment)
-        return self
 
     def __exit__(
         self,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from kuniumi.core.call import Call, Envelope, Ready
+    from kuniumi.core.context import Context
+    from kuniumi.core.life import Life
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
     from kuniumi.core.weave import Weave
@@ -156,11 +158,14 @@ def _answer_woven(
     def tell(envelope: Envelope) -> Envelope:
         return _told(operation, envelope, log=log)
 
-    opened = _run_bounded(partial(_open, weave, call), call, limit, leave)
-    if opened.error is not None:
-        return tell(settle(operation, opened))
+    life, home = weave.life, None
+    if life is not None and call.context is not None:
+        if not life.is_open:
+            opened = _run_bounded(partial(_open, life, call.context), call, limit, leave)
+            if opened.error is not None:
+                return tell(settle(operation, opened))
+        call.context.state, home = life.state, life.loop
     hooks = weave.hooks_of(operation)
-    home = weave.life.loop if weave.life is not None else None
     if any(hook.is_async for hook in hooks):
         from kuniumi.execute.woven import answer_woven  # noqa: PLC0415 - plain hooks need no loop
 
@@ -177,18 +182,13 @@ def _answer_woven(
         walk(passage.leave())
 
 
-def _open(weave: Weave, call: Call) -> Outcome:
+def _open(life: Life, context: Context) -> Outcome:
     from kuniumi.execute.life import open_alone  # noqa: PLC0415 - for those who open something
 
-    life, context = weave.life, call.context
-    if life is None or context is None:
-        return Outcome()
     try:
-        if not life.is_open:
-            open_alone(life, context.env)
+        open_alone(life, context.env)
     except BaseException as error:  # noqa: BLE001 - an alarm, too
         return Outcome(error=error)
-    context.state = life.state
     return Outcome()
 
 
