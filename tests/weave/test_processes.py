@@ -93,11 +93,11 @@ def test_each_worker_opens_its_own_and_closes_it_when_it_has_answered_all(
 
 
 def test_a_worker_that_takes_another_s_place_opens_its_own(notes: Notes) -> None:
-    with serving(POOL, "--workers", "2", **_environment(notes, "async")) as server:
+    with serving(POOL, **_environment(notes, "async")) as server:
         before = server.workers()
         server.signal(signal.SIGHUP)
-        eventually(lambda: notes.what.count("closed") == 2)
-        assert notes.what.count("opened") == 4
+        eventually(lambda: notes.what.count("closed") == 1)
+        assert notes.what.count("opened") == 2
         assert server.call("TakeAsync").json == {"result": "open"}
         assert all(notes.of(pid) == ["opened", "closed"] for pid in before)
 
@@ -114,6 +114,23 @@ def test_a_server_that_can_t_open_it_ends_and_says_why(kind: str, fails: str, no
     said = f"lifespan {name!r} failed to start: {error}"
     assert sum(line.startswith(said) for line in ended.stderr.splitlines()) == 1
     assert "crash loop" not in ended.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_is_stopped_while_it_opens_it_does_not_wait_for_that(
+    kind: str, notes: Notes
+) -> None:
+    server = subprocess.Popen(
+        [sys.executable, str(POOL), "serve", "--port", "0", "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **_environment(notes, kind, "slow")},
+    )
+    eventually(lambda: notes.what.count("opened") == 2)
+    server.send_signal(signal.SIGTERM)
+    said, _ = server.communicate(timeout=10)
+    assert server.returncode == 0
+    assert said == b""
 
 
 @pytest.mark.parametrize("kind", KINDS)

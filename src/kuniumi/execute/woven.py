@@ -157,8 +157,8 @@ async def open_service(service: Service) -> None:
         await open_life(weave.life, service.environment)
 
 
-async def close_service(service: Service) -> None:
-    """Close what a service has open; a failure is logged."""
+async def close_service(service: Service, seconds: float | None = None) -> None:
+    """Close what a service has open, in so many seconds; a failure is logged."""
     weave = service.weave
     life = weave.life if weave is not None else None
     if life is None:
@@ -170,6 +170,7 @@ async def close_service(service: Service) -> None:
     if closing is None:
         return
     try:
-        await (closing() if awaits else in_thread(closing))
+        async with asyncio.timeout(seconds):
+            await (closing() if awaits else in_thread(closing))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the calls were answered
         report_closing(life, error)

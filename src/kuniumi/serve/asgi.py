@@ -50,6 +50,7 @@ class AsgiApp:
         origins: tuple[str, ...] = (),
         secret: bytes = b"",
         meeting: str = "",
+        opening: Callable[[], None] | None = None,
         started: Callable[[], None] | None = None,
         failed: Callable[[StartError], str] = str,
     ) -> None:
@@ -58,6 +59,7 @@ class AsgiApp:
         self.site = Site(service, root_path=root_path, cors=cors)
         self._gate = Gate(service)
         self._root = root_path.rstrip("/")
+        self._opening = opening  # called before the app opens what it needs
         self._started = started  # called once the server has begun
         self._failed = failed  # called if it can't begin; gives what the server shall say
         self._draining = False
@@ -159,6 +161,8 @@ class AsgiApp:
 
     async def _start(self) -> None:
         if self.service.weave is not None:
+            if self._opening is not None:
+                self._opening()
             from kuniumi.execute.woven import open_service  # noqa: PLC0415 - few apps open anything
 
             await open_service(self.service)

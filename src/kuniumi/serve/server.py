@@ -23,8 +23,10 @@ from msgspec import Struct, structs
 
 from kuniumi.env.environment import Environment
 from kuniumi.errors import KuniumiError, UsageError
+from kuniumi.execute.inline import GRACE
 from kuniumi.execute.life import report_opening
 from kuniumi.serve.loading import load
+from kuniumi.serve.streams import end_process
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -115,6 +117,7 @@ class Loader:
             origins=settings.origins,
             secret=settings.secret,
             meeting=settings.meeting,
+            opening=lambda: _stop_while_opening(service),
             started=lambda: self.started(app),
             failed=self.failed,
         )
@@ -168,6 +171,22 @@ class Loader:
         changed = " has changed, and" if self.settings.reload else ""  # otherwise: SIGHUP
         self.greeting = f"{self.reference or 'the app'}{changed} is served anew"
         self.starting.value = self.settings.workers
+
+
+def _stop_while_opening(service: Service) -> None:
+    """Have SIGTERM end this worker, which has received nothing yet, and break off what it opens."""
+    from asyncio import get_running_loop  # noqa: PLC0415 - asyncio belongs to the worker
+
+    from kuniumi.execute.woven import close_service  # noqa: PLC0415 - few apps open anything
+
+    loop = get_running_loop()
+
+    async def end() -> None:
+        await close_service(service, GRACE)
+        end_process(0)
+
+    ending = []
+    loop.add_signal_handler(signal.SIGTERM, lambda: ending.append(loop.create_task(end())))
 
 
 def _stop_softly(loop: AbstractEventLoop, app: AsgiApp) -> None:

@@ -86,9 +86,7 @@ async def _serve(service: Service, stdin: int, stdout: int, max_message: int, dr
         return 1
     failing.cancel()
     await connection.finish(drain if told_to_stop.is_set() else AFTER_END)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(drain):
-            await close_service(service)
+    await close_service(service, drain)
     try:
         async with asyncio.timeout(GRACE):
             await outlet.drain()
