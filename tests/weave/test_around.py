@@ -293,6 +293,20 @@ def test_a_hook_finds_the_state_and_providers_come_inside() -> None:
         assert seen == ["+hook", "+provider", "-provider", "-hook"]
 
 
+@pytest.mark.parametrize("name", ["Add", "AddInContext"])
+def test_a_hook_sees_what_came_beside_the_arguments(name: str) -> None:
+    app = _app()
+    seen: list[str] = []
+    app.around(_hook("plain", lambda c: seen.append(c.context.traceparent), lambda _answer: None))
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    for surface in ("http", "cgi"):
+        with connect(app, surface) as door:
+            door.call(name, {"x": 1}, headers={"traceparent": trace})
+    with Way(app, "mcp-2025") as way:
+        way.ask_tool(name, {"x": 1}, _meta={"traceparent": trace})
+    assert seen == [trace] * 3
+
+
 def test_hooks_are_around_resources_and_prompts_too() -> None:
     app = App()
     seen: list[str] = []
@@ -388,7 +402,7 @@ def _as_async(hook: Any) -> Any:
             await asyncio.sleep(0)
             sent = yield said
 
-    awaiting.__name__ = hook.__name__
+    awaiting.__name__ = str(hook.__name__)
     return awaiting
 
 
@@ -550,6 +564,47 @@ def test_many_calls_at_once_have_each_its_own_hooks() -> None:
     replies = asyncio.run(call_all())
     assert [reply.envelope for reply in replies] == [{"result": x + 2} for x in range(600)]
     assert wrong == []
+
+
+def test_a_call_that_asks_first_begins_anew_and_so_do_its_hooks_and_providers() -> None:
+    app = App()
+    seen: list[str] = []
+
+    def given() -> Iterator[str]:
+        try:
+            yield "given"
+        finally:
+            seen.append("-provider")
+
+    @app.function
+    async def Greet(ctx: Context, given: Annotated[str, Provide(given)]) -> str:
+        return f"{await ctx.ask('Who?', str)}, {given}"
+
+    def plain(_call: Calling) -> Around:
+        seen.append("+hook")
+        try:
+            answer = yield None
+            seen.append(answer.body.decode())
+        finally:
+            seen.append("-hook")
+
+    app.around(plain)
+    app.around(_as_async(lambda _call: iter_once()))
+    with Way(app, "mcp") as way:
+        asked = way.ask_tool("Greet", {})
+        assert asked["resultType"] == "input_required"
+        assert seen == ["+hook", "-provider", "-hook"]
+        seen.clear()
+        (key,) = asked["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"value": "Ada"}}}
+        told = way.ask_tool("Greet", {}, inputResponses=answers, requestState=asked["requestState"])
+    assert told["structuredContent"] == {"result": "Ada, given"}
+    assert seen == ["+hook", "-provider", '{"result":"Ada, given"}', "-hook"]
+
+
+def iter_once() -> Around:
+    """Let a call go on, and do nothing."""
+    yield None
 
 
 # ---- definitions -------------------------------------------------------------------------------------

@@ -50,11 +50,16 @@ class Way:
         return list(_data(reply.body))[-1]
 
     def _mcp(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        result = self.ask_tool(name, arguments)
+        return msgspec.json.decode(result["content"][0]["text"])
+
+    def ask_tool(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
+        """Send a request for a tool by MCP, with more parameters; give its result."""
         revision = _REVISIONS[self.name]
         meta = {
             "io.modelcontextprotocol/protocolVersion": revision,
             "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
         }
         params: dict[str, Any] = {"name": f"functions.{name}", "arguments": dict(arguments)}
         headers = {
@@ -66,12 +71,13 @@ class Way:
             params["_meta"] = meta
             headers["mcp-method"] = "tools/call"
             headers["mcp-name"] = f"functions.{name}"
+        params.update(more)
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         raw = msgspec.json.encode(request)
         reply = self.door.wait(_http_call(self.door.asgi, "/mcp", raw, headers))
         events = reply.headers["content-type"] == "text/event-stream"
         answer = list(_data(reply.body))[-1] if events else reply.envelope
-        return msgspec.json.decode(answer["result"]["content"][0]["text"])
+        return answer["result"]
 
 
 def _data(body: bytes) -> Iterator[Any]:

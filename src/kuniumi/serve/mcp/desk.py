@@ -201,9 +201,10 @@ class Desk:
         if arguments == b"null":
             arguments = b""
         if not operation.wants_context:
-            service = self.service
-            meta = whole_meta(request.params) if service.weave is not None else {}
-            call = service.call(operation, arguments, Caller(meta=meta) if meta else NOBODY)
+            weave = self.service.weave
+            hooked = weave is not None and weave.surrounds(operation)
+            caller = Caller(meta=whole_meta(request.params)) if hooked else NOBODY
+            call = self.service.call(operation, arguments, caller)
             return await answer(operation, call, self.service.limit(operation), line.gone)
         from kuniumi.serve.mcp.conversation import converse  # noqa: PLC0415 - most functions never ask
 
