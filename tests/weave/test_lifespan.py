@@ -150,6 +150,20 @@ def test_mounted_where_nobody_passes_the_server_s_life_on_it_is_opened_by_the_fi
         assert book.lines == ["opened", "closed"]  # it ends with the loop
 
 
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_a_call_from_within_a_call_finds_what_the_server_has_opened(kind: str) -> None:
+    book = _Book()
+    app = _app(book.lifespan(kind))
+
+    @app.function
+    def Outer() -> str:
+        return app.call("StateAsync").body.decode()
+
+    reply = asyncio.run(_http_call(app.asgi, "/functions/Outer", b"", {}))
+    assert reply.envelope == {"result": '{"result":"the state"}'}
+    assert book.lines == ["opened", "closed"]
+
+
 def test_a_server_opens_it_before_it_begins_and_closes_it_at_its_end() -> None:
     book = _Book()
     app = _app(book.lifespan("async"))
