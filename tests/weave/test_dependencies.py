@@ -434,7 +434,7 @@ def test_those_before_a_failing_one_are_ended(book: list[str]) -> None:
 def test_they_are_ended_when_time_is_up(
     surface: str, provider: Callable[..., Any], book: list[str]
 ) -> None:
-    app = App(timeout=0.1)
+    app = App(timeout=0.25)
 
     @app.function
     def Sleep(given: Annotated[str, Provide(provider)]) -> str:
@@ -450,7 +450,7 @@ def test_they_are_ended_when_time_is_up(
     with connect(app, surface) as door:
         for name in ("Sleep", "Wait"):
             book.clear()
-            assert door.call(name).envelope == {"error": "Timed out after 0.1 seconds"}
+            assert door.call(name).envelope == {"error": "Timed out after 0.25 seconds"}
             _eventually(lambda: book == ["+cleaning", "-cleaning"])
 
 
