@@ -81,9 +81,9 @@ async def _serve(service: Service, stdin: int, stdout: int, max_message: int, dr
     failing = loop.create_task(_fail_to_open(service))  # meanwhile, hands can be shaken
     await asyncio.wait([*waits, failing], return_when=asyncio.FIRST_COMPLETED)
     inlet.pause()
-    if failing.done() and not failing.cancelled():
+    failed = failing.done()
+    if failed:
         report_opening(failing.result())
-        return 1
     failing.cancel()
     await connection.finish(drain if told_to_stop.is_set() else AFTER_END)
     await close_service(service, drain)
@@ -92,7 +92,7 @@ async def _serve(service: Service, stdin: int, stdout: int, max_message: int, dr
             await outlet.drain()
     except TimeoutError:
         return 1
-    return 0
+    return int(failed)
 
 
 async def _fail_to_open(service: Service) -> StartError:
