@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kuniumi.app import App
+    from kuniumi.core.around import Around, AsyncAround, Calling
+    from kuniumi.core.cache import Cache
+    from kuniumi.core.call import Envelope
     from kuniumi.core.content import (
         Annotations,
         Audio,
@@ -23,12 +26,15 @@ if TYPE_CHECKING:
     )
     from kuniumi.core.context import Context
     from kuniumi.core.questions import Message
+    from kuniumi.core.rates import limit_rate
+    from kuniumi.core.signature import Provide
     from kuniumi.errors import (
         CannotAskError,
         DeclinedError,
         DefinitionError,
         FunctionError,
         KuniumiError,
+        StartError,
         UsageError,
     )
 
@@ -37,44 +43,60 @@ __version__ = "0.1.0"
 __all__ = [
     "Annotations",
     "App",
+    "Around",
+    "AsyncAround",
     "Audio",
+    "Cache",
+    "Calling",
     "CannotAskError",
     "Contents",
     "Context",
     "DeclinedError",
     "DefinitionError",
     "EmbeddedResource",
+    "Envelope",
     "FunctionError",
     "Icon",
     "Image",
     "KuniumiError",
     "Message",
+    "Provide",
     "ResourceLink",
+    "StartError",
     "Text",
     "ToolResult",
     "UsageError",
     "__version__",
+    "limit_rate",
 ]
 
 _HOMES = {
     "Annotations": "kuniumi.core.content",
     "App": "kuniumi.app",
+    "Around": "kuniumi.core.around",
+    "AsyncAround": "kuniumi.core.around",
     "Audio": "kuniumi.core.content",
+    "Cache": "kuniumi.core.cache",
+    "Calling": "kuniumi.core.around",
     "CannotAskError": "kuniumi.errors",
     "Contents": "kuniumi.core.content",
     "Context": "kuniumi.core.context",
     "DeclinedError": "kuniumi.errors",
     "DefinitionError": "kuniumi.errors",
     "EmbeddedResource": "kuniumi.core.content",
+    "Envelope": "kuniumi.core.call",
     "FunctionError": "kuniumi.errors",
     "Icon": "kuniumi.core.content",
     "Image": "kuniumi.core.content",
     "KuniumiError": "kuniumi.errors",
     "Message": "kuniumi.core.questions",
+    "Provide": "kuniumi.core.signature",
     "ResourceLink": "kuniumi.core.content",
+    "StartError": "kuniumi.errors",
     "Text": "kuniumi.core.content",
     "ToolResult": "kuniumi.core.content",
     "UsageError": "kuniumi.errors",
+    "limit_rate": "kuniumi.core.rates",
 }
 
 

@@ -17,13 +17,16 @@ from kuniumi.core.operation import (
 from kuniumi.core.registry import About, Change, Registry
 from kuniumi.core.service import Service
 from kuniumi.env.environment import Environment
+from kuniumi.errors import DefinitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kuniumi.core.cache import Cache
     from kuniumi.core.call import Envelope
     from kuniumi.core.content import Annotations, Icon
     from kuniumi.core.offers import Completions
+    from kuniumi.core.weave import Weave
     from kuniumi.serve.asgi import AsgiApp
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -51,6 +54,7 @@ class Options(TypedDict, total=False):
     envelope: EnvelopeStyle | None
     strict: bool | None
     mask_errors: bool | None
+    cache: float | Cache | None
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -257,6 +261,7 @@ class App:
         envelope: EnvelopeStyle | None = None,
         strict: bool | None = None,
         mask_errors: bool | None = None,
+        cache: float | Cache | None = None,
         read_only: bool | None = None,
         destructive: bool | None = None,
         idempotent: bool | None = None,
@@ -274,6 +279,7 @@ class App:
                 strict=default.strict if strict is None else strict,
                 envelope=default.envelope if envelope is None else envelope,
                 mask_errors=default.mask_errors if mask_errors is None else mask_errors,
+                cache=None if cache is None else self._remember(cache, name, function),
             ),
             wording=Wording(
                 description=description,
@@ -308,6 +314,54 @@ class App:
         )
         return policy, wording
 
+    # ---- what surrounds the calls ----------------------------------------------------------------
+
+    def lifespan(self, function: Function) -> Function:
+        """Mark what is opened once, before the first call, and closed after the last.
+
+        A generator, plain or async: what it yields is `ctx.state`; what stands below closes it.
+        """
+        from kuniumi.core.life import Life, read_lifespan  # noqa: PLC0415 - few apps open anything
+
+        weave = self._weave()
+        if weave.life is not None:
+            msg = (
+                f"lifespan {getattr(function, '__name__', function)!r}: the app has one already, "
+                f"{weave.life.lifespan.name!r}: open both in one"
+            )
+            raise DefinitionError(msg)
+        weave.life = Life(read_lifespan(function))
+        return function
+
+    def around(self, hook: Function) -> Function:
+        """Put a hook around every call, on every surface: `def log(call): answer = yield`.
+
+        A generator, plain or async. The call goes on where it says `yield`, and gives its answer
+        there. A hook may yield an answer of its own instead, or raise `FunctionError` to refuse.
+        The first one registered is the outermost.
+        """
+        from kuniumi.core.around import read_hook  # noqa: PLC0415 - few apps have any
+
+        read = read_hook(hook)
+        self._weave().hooks.append(read)
+        return hook
+
+    def _remember(self, cache: Any, name: str, function: Any) -> Cache:
+        from kuniumi.core.around import read_hook  # noqa: PLC0415 - few apps remember anything
+        from kuniumi.core.cache import as_cache, remember  # noqa: PLC0415
+
+        weave = self._weave()
+        if weave.remembering is None:
+            weave.remembering = read_hook(remember())
+        return as_cache(cache, f"function {name or getattr(function, '__name__', '?')!r}")
+
+    def _weave(self) -> Weave:
+        if self.service.weave is None:
+            from kuniumi.core.weave import Weave  # noqa: PLC0415 - most apps need none
+
+            self.service.weave = Weave()
+        return self.service.weave
+
     # ---- surfaces ------------------------------------------------------------------------------
 
     @property
@@ -324,6 +378,12 @@ class App:
         from kuniumi.execute.alone import answer_named  # noqa: PLC0415 - its imports are for callers
 
         return answer_named(self.service, name, arguments)
+
+    def close(self) -> None:
+        """Close what calls in process have opened; without this, the end of the process does."""
+        from kuniumi.execute.alone import close  # noqa: PLC0415 - few apps open anything
+
+        close(self.service)
 
     def run(self, argv: Sequence[str] | None = None) -> NoReturn:
         """Do what the command line says: serve, call, cgi, list… This ends the process."""

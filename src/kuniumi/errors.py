@@ -2,6 +2,7 @@
 
     KuniumiError
     ├── DefinitionError   a function cannot be registered: names the function and the remedy
+    ├── StartError        what the app opens before its first call could not be opened
     ├── UsageError        a command line, a setting or a file that cannot be used as given
     ├── FunctionError     raised *by a function* to say "this failed, as can be expected"
     ├── CannotAskError    raised *inside a function* that asks a caller who can't be asked
@@ -13,6 +14,8 @@ What goes wrong during a call is never an exception for the caller: it is a `Fau
 
 from __future__ import annotations
 
+_LONGEST_WAIT = 10 * 365 * 86_400
+
 
 class KuniumiError(Exception):
     """The root of the tree."""
@@ -20,6 +23,10 @@ class KuniumiError(Exception):
 
 class DefinitionError(KuniumiError):
     """A function, as written, cannot be offered. Raised at registration, never later."""
+
+
+class StartError(KuniumiError):
+    """What the app opens before its first call could not be opened: its `@app.lifespan` failed."""
 
 
 class UsageError(KuniumiError):
@@ -32,19 +39,25 @@ class FunctionError(KuniumiError):
     Raise it from inside a function::
 
         raise FunctionError("Disk is full", status=507)
+
+    `retry_after` says in how many seconds it may go better: over HTTP, the header of that name.
     """
 
-    def __init__(self, message: str, *, status: int = 500) -> None:
+    def __init__(self, message: str, *, status: int = 500, retry_after: float = 0) -> None:
         if not 400 <= status <= 599:
             msg = f"FunctionError(status={status!r}): a failure's status lies between 400 and 599"
+            raise ValueError(msg)
+        if not 0 <= retry_after <= _LONGEST_WAIT:
+            msg = f"FunctionError(retry_after={retry_after!r}): give a number of seconds"
             raise ValueError(msg)
         super().__init__(message)
         self.message = message
         self.status = status
+        self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the status when the error crosses a process boundary."""
-        return _restore_function_error, (self.message, self.status)
+        return _restore_function_error, (self.message, self.status, self.retry_after)
 
 
 class CannotAskError(KuniumiError):
@@ -67,5 +80,5 @@ class DeclinedError(KuniumiError):
         self.action = action
 
 
-def _restore_function_error(message: str, status: int) -> FunctionError:
-    return FunctionError(message, status=status)
+def _restore_function_error(message: str, status: int, retry_after: float) -> FunctionError:
+    return FunctionError(message, status=status, retry_after=retry_after)

@@ -17,7 +17,7 @@ import io
 import sys
 import threading
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -25,14 +25,22 @@ from msgspec import Struct
 
 from kuniumi.core.codec import dumps
 from kuniumi.errors import UsageError
+from kuniumi.execute.alone import answer_named
+from kuniumi.execute.life import close_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from types import TracebackType
 
     from kuniumi.app import App
+    from kuniumi.core.provide import Instead
+    from kuniumi.core.service import Service
+    from kuniumi.serve.asgi import AsgiApp
 
     Way = Callable[["Door", str, bytes, Mapping[str, str]], "Reply"]
+
+
+T = TypeVar("T")
 
 
 class Reply(Struct, frozen=True):
@@ -56,12 +64,14 @@ class Reply(Struct, frozen=True):
 class Door:
     """A way into one app by one surface."""
 
-    def __init__(self, app: App, surface: str) -> None:
+    def __init__(self, app: App, surface: str, provide: Instead | None = None) -> None:
         if surface not in SURFACES:
             msg = f"no surface is called {surface!r}: there are {', '.join(SURFACES)}"
             raise UsageError(msg)
         self.app = app
+        self.service = _own_service(app, provide or {})
         self.surface = surface
+        self._asgi: AsgiApp | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.current_thread()
 
@@ -84,8 +94,25 @@ class Door:
         return SURFACES[self.surface](self, name, raw, headers or {})
 
     def __enter__(self) -> Self:
-        """Open the door."""
+        """Open the door, and what the app opens before its first call."""
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
         return self
+
+    def _open(self) -> None:
+        weave = self.service.weave
+        if weave is not None and weave.life is not None:
+            if self.surface == "http":
+                from kuniumi.execute.woven import open_service  # noqa: PLC0415 - few apps open anything
+
+                self.wait(open_service(self.service))
+            else:
+                from kuniumi.execute.life import open_alone  # noqa: PLC0415 - few apps open anything
+
+                open_alone(weave.life, self.service.environment)
 
     def __exit__(
         self,
@@ -93,18 +120,30 @@ class Door:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """Close it, and the event loop behind it."""
+        """Close it, and what is behind it."""
         self.close()
 
     def close(self) -> None:
-        """Stop the event loop, if this surface needed one."""
+        """Close what the app has opened, and stop the event loop, if this surface needed one."""
+        if self._asgi is not None or self._loop is not None:
+            self.wait(self.asgi.close())
+        close_alone(self.service)
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
             self._loop = None
 
-    def wait(self, coroutine: Coroutine[Any, Any, Reply]) -> Reply:
+    @property
+    def asgi(self) -> AsgiApp:
+        """The app behind ASGI, for this door alone."""
+        if self._asgi is None:
+            from kuniumi.serve.asgi import AsgiApp  # noqa: PLC0415 - not every surface needs it
+
+            self._asgi = AsgiApp(self.service)
+        return self._asgi
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on a loop of the door's own, so that a test may have one too."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
@@ -113,23 +152,36 @@ class Door:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
-def connect(app: App, surface: str) -> Door:
-    """Open a door to an app by one of `SURFACES`."""
-    return Door(app, surface)
+def connect(app: App, surface: str, *, provide: Instead | None = None) -> Door:
+    """Open a door to an app by one of `SURFACES`.
+
+    What the app opens, it opens for this door alone, and closes with it. `provide` has other
+    providers take the places of some: `{get_pool: get_fake_pool}`.
+    """
+    return Door(app, surface, provide)
+
+
+def _own_service(app: App, provide: Instead) -> Service:
+    service = app.service
+    return msgspec.structs.replace(
+        service,
+        registry=service.registry.with_providers(provide) if provide else service.registry,
+        weave=service.weave.afresh() if service.weave is not None else None,
+    )
 
 
 def _in_process(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Reply:
     from kuniumi.wire.status import http_status  # noqa: PLC0415 - each surface brings its own rooms
 
-    envelope = door.app.call(name, raw)
+    envelope = answer_named(door.service, name, raw)
     return Reply(http_status(envelope.fault), envelope.body)
 
 
 def _http(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
-    return door.wait(_http_call(door.app, f"/functions/{name}", raw, headers))
+    return door.wait(_http_call(door.asgi, f"/functions/{name}", raw, headers))
 
 
-async def _http_call(app: App, path: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
+async def _http_call(app: AsgiApp, path: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
     fields = {"content-type": "application/json", "content-length": str(len(raw)), **headers}
     scope = {
         "type": "http",
@@ -150,7 +202,7 @@ async def _http_call(app: App, path: str, raw: bytes, headers: Mapping[str, str]
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await app.asgi(scope, receive, send)
+    await app(scope, receive, send)
     start, *parts = sent
     return Reply(
         start["status"],
@@ -170,7 +222,7 @@ def _cgi(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply
         "CONTENT_LENGTH": str(len(raw)),
         **{_variable(key): value for key, value in headers.items()},
     }
-    head, _, body = handle(door.app.service, variables, io.BytesIO(raw)).partition(b"\r\n\r\n")
+    head, _, body = handle(door.service, variables, io.BytesIO(raw)).partition(b"\r\n\r\n")
     fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
     fields = {key.lower(): value for key, value in fields.items()}
     return Reply(int(fields["status"].split()[0]), body, fields)
@@ -188,7 +240,7 @@ def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Re
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(raw), "utf-8")
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            code = run(door.app.service, ["call", name, "-"])
+            code = run(door.service, ["call", name, "-"])
     finally:
         sys.stdin = before
     stream = err if code else out

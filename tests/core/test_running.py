@@ -381,7 +381,7 @@ def test_nothing_leaks_between_ten_thousand_calls_many_at_a_time() -> None:
     async def call_all() -> list[Reply]:
         return await asyncio.gather(
             *(
-                _http_call(app, f"/functions/{names[x % 3]}", b'{"x":%d}' % x, {})
+                _http_call(app.asgi, f"/functions/{names[x % 3]}", b'{"x":%d}' % x, {})
                 for x in range(10_000)
             )
         )

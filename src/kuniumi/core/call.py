@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kuniumi.core.context import Context
     from kuniumi.core.fault import Fault
     from kuniumi.core.operation import Operation
+    from kuniumi.core.weave import Weave
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -23,6 +24,7 @@ class Call(Struct, frozen=True, gc=False):
     operation_id: str
     arguments: bytes
     context: Context | None = None
+    weave: Weave | None = None  # what surrounds it, if anything does
 
 
 class Ready(Struct, frozen=True):
@@ -34,7 +36,7 @@ class Ready(Struct, frozen=True):
 
     def start(self) -> Any:
         """Call the function: gives its value, its coroutine or its generator."""
-        function: Callable[..., Any] = self.operation.function
+        function: Callable[..., Any] = self.operation.run
         if self.kwargs is None:
             return function(*self.args)
         return function(*self.args, **self.kwargs)

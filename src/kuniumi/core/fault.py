@@ -40,6 +40,7 @@ class Fault(Struct, frozen=True):
     message: str
     path: str = ""  # of the argument or result at fault: `order.lines[2].price`
     status: int = 0  # a FunctionError's own; 0 leaves it to the table
+    retry_after: float = 0  # seconds after which it may go better, if the function said so
     needs: str = ""  # what the caller would have to be able to do
     incident: str = ""  # the number under which the log tells the whole story
     cause: BaseException | None = None  # for the log only; never sent

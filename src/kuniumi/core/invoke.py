@@ -36,6 +36,18 @@ def prepare(operation: Operation, call: Call) -> Ready | Fault:
     return Ready(operation, args, kwargs)
 
 
+def accept(operation: Operation, arguments: bytes) -> Any:
+    """Give the arguments by name, as the function would get them; or the fault that is in them."""
+    try:
+        accepted = _arguments(operation, arguments or b"{}")
+    except BaseException as error:  # noqa: BLE001 - as above
+        return _fault_of(operation, error)
+    if isinstance(accepted, Fault):
+        return accepted
+    names = [parameter.name for parameter in operation.parameters]
+    return dict(zip(names, msgspec.structs.astuple(accepted), strict=True))
+
+
 def _arguments(operation: Operation, raw: bytes) -> Any:
     try:
         if not raw.isascii():
@@ -76,7 +88,8 @@ def refuse(fault: Fault) -> Envelope:
 
 def _fault_of(operation: Operation, error: BaseException) -> Fault:
     if isinstance(error, FunctionError):
-        return Fault(Kind.FAILED, _shortened(_text_of(error.message)), status=error.status)
+        said = _shortened(_text_of(error.message))
+        return Fault(Kind.FAILED, said, status=error.status, retry_after=error.retry_after)
     if isinstance(error, CannotAskError):
         return Fault(Kind.CANNOT_ASK, _shortened(_text_of(error)), needs=error.needs)
     if isinstance(error, DeclinedError):

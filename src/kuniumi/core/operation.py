@@ -22,6 +22,7 @@ from kuniumi.errors import DefinitionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kuniumi.core.cache import Cache
     from kuniumi.core.content import Icon
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
@@ -49,6 +50,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     strict: bool = False  # no coercion of arguments
     envelope: Literal["wrapped", "bare"] = "wrapped"
     mask_errors: bool = False
+    cache: Cache | None = None  # how long, and by what, its answers are remembered
 
 
 class Hints(Struct, frozen=True, kw_only=True):
@@ -90,10 +92,12 @@ class Operation(Struct, frozen=True, eq=False, weakref=True):
     parameters: tuple[Parameter, ...]  # those a caller gives
     arguments: type[Struct]
     decode: Callable[[bytes], Any]
+    run: Callable[..., Any]  # the function, or what fills in the rest of its parameters around it
     bind: Callable[[Any, Any], tuple[tuple[Any, ...], dict[str, Any] | None]]
     result: Result
     wants_context: bool
     is_async: bool
+    needs_loop: bool  # it is, or something that it is provided with
 
 
 def define(
@@ -130,7 +134,10 @@ def define(
         result = result or result_of(signature, policy.envelope)
     except _UNREADABLE as error:
         raise DefinitionError(_mended(f"the result of function {name!r}", error)) from error
-    return Operation(
+    is_async = (
+        signature.is_coroutine or signature.is_async_generator or is_async_stream(signature.returns)
+    )
+    operation = Operation(
         name=name,
         operation_id=operation_id,
         path=path,
@@ -141,15 +148,22 @@ def define(
         parameters=exposed,
         arguments=arguments,
         decode=decode,
+        run=function,
         bind=_binder(signature),
         result=result,
         wants_context=any(parameter.injected for parameter in signature.parameters),
-        is_async=(
-            signature.is_coroutine
-            or signature.is_async_generator
-            or is_async_stream(signature.returns)
-        ),
+        is_async=is_async,
+        needs_loop=is_async,
     )
+    if any(parameter.provided is not None for parameter in signature.parameters):
+        from kuniumi.core.provide import provided  # noqa: PLC0415 - most functions need nothing
+
+        operation = provided(operation)
+    if policy.cache is not None:
+        from kuniumi.core.cache import check_cache  # noqa: PLC0415 - few are remembered
+
+        check_cache(operation)
+    return operation
 
 
 def may_be_repeated(operation: Operation) -> bool:

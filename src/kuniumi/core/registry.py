@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import Struct
 
 from kuniumi.core.operation import check_icons, check_text
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kuniumi.core.content import Icon
     from kuniumi.core.offers import Prompt, Resource
     from kuniumi.core.operation import Operation
+    from kuniumi.core.provide import Instead
 
 RESERVED_PATHS = frozenset({"/", "/functions", "/health", "/mcp", "/openapi.json", "/openapi.yaml"})
 """Paths the house serves itself."""
@@ -87,6 +89,21 @@ class Registry:
         self.by_name[operation.name] = operation
         self.by_id[operation.operation_id] = operation
         self.changed(Change("functions"))
+
+    def with_providers(self, instead: Instead) -> Registry:
+        """Give a copy in which other providers take the places of some, for a test."""
+        from kuniumi.core.provide import replaced  # noqa: PLC0415 - only tests do this
+
+        copy = Registry(self.about)
+        for operation in self:
+            copy.add(replaced(operation, instead))
+        for resource in self.resources.values():
+            operation = replaced(resource.operation, instead)
+            copy.add_resource(msgspec.structs.replace(resource, operation=operation))
+        for prompt in self.prompts.values():
+            operation = replaced(prompt.operation, instead)
+            copy.add_prompt(msgspec.structs.replace(prompt, operation=operation))
+        return copy
 
     def add_resource(self, resource: Resource) -> None:
         """Add a resource; its address must be its own."""

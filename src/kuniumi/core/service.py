@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kuniumi.core.caller import Caller
     from kuniumi.core.operation import Operation
     from kuniumi.core.registry import Registry
+    from kuniumi.core.weave import Weave
 
 
 _HOST = r"\*|\[[0-9A-Fa-f:.]+\](:\d{1,5})?|[^\s/:@\[\]*]+(:\d{1,5})?"
@@ -43,7 +44,7 @@ class Service(Struct):
 
     registry: Registry
     environment: Any
-    state: Any = None
+    weave: Weave | None = None  # what surrounds the calls; None for most apps
     timeout: float | None = None  # for operations that set none themselves
     limit_concurrency: int = 0  # calls at once in one process; 0 for no limit
     http_format: Literal["json", "tool-result"] = "json"
@@ -66,11 +67,19 @@ class Service(Struct):
         )
 
     def call(self, operation: Operation, arguments: bytes, caller: Caller = NOBODY) -> Call:
-        """Make the call; only a function that asks for its context pays for one."""
-        if not operation.wants_context:
+        """Make the call; only a function that asks for its context, and a hook, pays for one."""
+        weave = self.weave
+        if weave is not None and not weave.concerns(operation):
+            weave = None
+        if weave is None and not operation.wants_context:
             return Call(operation.operation_id, arguments)
         context = Context(operation.operation_id, self.environment, state=self.state, caller=caller)
-        return Call(operation.operation_id, arguments, context)
+        return Call(operation.operation_id, arguments, context, weave)
+
+    @property
+    def state(self) -> Any:
+        """What the app's lifespan has opened in this process: `ctx.state`."""
+        return self.weave.state if self.weave is not None else None
 
     def limit(self, operation: Operation) -> float | None:
         """Give the seconds a call may take, if there is such a limit."""

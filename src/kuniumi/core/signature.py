@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import typing
 from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import NODEFAULT, Struct
 
@@ -20,10 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
 
+    Kind = Literal["plain", "coroutine", "generator", "async generator"]
+
 _VAR_POSITIONAL, _VAR_KEYWORD = 0x04, 0x08
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
 _SPECIAL = _GENERATOR | _COROUTINE | _ASYNC_GENERATOR
 _COPIED = (list, dict, set, bytearray)
+
+
+class Provide(Struct, frozen=True):
+    """Has a parameter filled in for each call: `db: Annotated[Pool, Provide(get_pool)]`."""
+
+    provider: Callable[..., Any]
 
 
 class Parameter(Struct, frozen=True):
@@ -35,6 +43,7 @@ class Parameter(Struct, frozen=True):
     make_default: Callable[[], Any] | None = None  # where each call gets a fresh one
     keyword_only: bool = False
     injected: bool = False
+    provided: Provide | None = None  # an injected one without it gets the context
 
     @property
     def required(self) -> bool:
@@ -64,15 +73,35 @@ def read(function: Callable[..., Any], name: str = "") -> Signature:
     parameters = (
         _from_code(function, code, hints, name) if code else _from_inspect(function, hints, name)
     )
-    flags = _flags(function)
+    kind = kind_of(function)
     return Signature(
         name=name,
         parameters=tuple(parameters),
         returns=hints.get("return", NODEFAULT),
-        is_coroutine=bool(flags & _COROUTINE),
-        is_generator=bool(flags & _GENERATOR),
-        is_async_generator=bool(flags & _ASYNC_GENERATOR),
+        is_coroutine=kind == "coroutine",
+        is_generator=kind == "generator",
+        is_async_generator=kind == "async generator",
     )
+
+
+def kind_of(function: Callable[..., Any]) -> Kind:
+    """Tell how a function's body runs, below decorators that pass on what it gives."""
+    flags = _flags(function)
+    if flags & _COROUTINE:
+        return "coroutine"
+    if flags & _ASYNC_GENERATOR:
+        return "async generator"
+    return "generator" if flags & _GENERATOR else "plain"
+
+
+def count_positional(function: Any) -> int | None:
+    """Count what a def takes by position; None for what is no def, nor wraps one."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & _VAR_POSITIONAL:
+        return None
+    return int(code.co_argcount) - hasattr(function, "__self__")
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -140,7 +169,8 @@ def _written(annotation: Any, empty: Any) -> Any:
 
 
 def _parameter(name: str, annotation: Any, default: Any, *, keyword_only: bool) -> Parameter:
-    injected = _is_context(annotation)
+    provided = _provided(annotation)
+    injected = provided is not None or _is_context(annotation)
     make_default = None
     if type(default).__name__ == "FieldInfo":  # `x: int = Field(ge=0)`, as pydantic's users write
         field = default
@@ -151,7 +181,7 @@ def _parameter(name: str, annotation: Any, default: Any, *, keyword_only: bool) 
             default = make_default() if make_default in _COPIED else make_default
     elif type(default) in _COPIED:
         make_default = _copies_of(default)
-    return Parameter(name, annotation, default, make_default, keyword_only, injected)
+    return Parameter(name, annotation, default, make_default, keyword_only, injected, provided)
 
 
 def _copies_of(default: Any) -> Callable[[], Any]:
@@ -172,6 +202,19 @@ def _is_context(annotation: Any) -> bool:
     if typing.get_origin(annotation) not in {typing.Union, UnionType, typing.Annotated}:
         return False
     return any(_is_context(part) for part in typing.get_args(annotation))
+
+
+def _provided(annotation: Any) -> Provide | None:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        for said in annotation.__metadata__:
+            if said is Provide:  # planning it tells what is missing
+                return Provide(None)  # type: ignore[arg-type]
+            if isinstance(said, Provide):
+                return said
+    elif origin not in {typing.Union, UnionType}:
+        return None
+    return next(filter(None, map(_provided, typing.get_args(annotation))), None)
 
 
 def _variadic(owner: str, name: str) -> DefinitionError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuniumi.core.call import Outcome
 from kuniumi.core.codec import dumps
@@ -20,14 +20,19 @@ from kuniumi.execute.inline import GRACE
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import NoReturn
 
     from kuniumi.core.call import Call, Envelope, Ready
+    from kuniumi.core.context import Context
+    from kuniumi.core.life import Life
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
+    from kuniumi.core.weave import Weave
 
     Leave = Callable[[Envelope], NoReturn]
+
+T = TypeVar("T")
 
 _LOOPS_OWN = 4 * GRACE
 """Seconds an event loop may need, at the very most, to end a call whose time is up."""
@@ -46,13 +51,29 @@ def answer_alone(
     `leave` gives the answer and ends the process, right where it is called. A surface whose process
     has only this call to make offers it, against a function that ignores that its time is up.
     """
+    if call.weave is not None:  # hooks may set variables, too, which no other call shall see
+        way = partial(_answer_woven, call.weave, log=log, leave=leave)
+        return copy_context().run(way, operation, call, limit)
+    return _answer(operation, call, limit, log=log, leave=leave)
+
+
+def _answer(
+    operation: Operation,
+    call: Call,
+    limit: float | None,
+    *,
+    log: bool,
+    leave: Leave | None,
+    home: Any = None,
+) -> Envelope:
     ready = prepare(operation, call)
     if isinstance(ready, Fault):
         return _told(operation, refuse(ready), log=log)
-    if operation.is_async:
-        outcome = _run_coroutine(ready, call, limit, leave)
+    if operation.needs_loop:
+        outcome = _run_coroutine(ready, call, limit, leave, home)
     else:  # in a context of its own, so that no variable it sets is seen by the next call
-        outcome = copy_context().run(_run_plain, ready, call, limit, leave)
+        work = partial(inline.run, ready)
+        outcome = copy_context().run(_run_bounded, work, call, limit, leave)
     return _told(operation, settle(operation, outcome), log=log)
 
 
@@ -67,29 +88,108 @@ def answer_named(
     return answer_alone(operation, service.call(operation, raw), service.limit(operation))
 
 
+def close(service: Service) -> None:
+    """Close what a service has opened for calls, if it has."""
+    if service.weave is not None:
+        from kuniumi.execute.life import close_alone  # noqa: PLC0415 - few apps open anything
+
+        close_alone(service)
+
+
 def _told(operation: Operation, envelope: Envelope, *, log: bool) -> Envelope:
     """Log a failure where that is wanted, or where the answer itself refers to the log."""
     fault = envelope.fault
     return report(operation, envelope) if log or (fault and fault.incident) else envelope
 
 
-def _run_plain(ready: Ready, call: Call, limit: float | None, leave: Leave | None) -> Outcome:
+def _run_bounded(
+    work: Callable[[], Outcome], call: Call, limit: float | None, leave: Leave | None
+) -> Outcome:
     if not limit:
-        return inline.run(ready)
+        return work()
     if leave is None or not _may_set_alarms():
-        return _run_in_thread(ready, call, limit)
-    return _run_with_alarm(partial(inline.run, ready), call, limit, leave)
+        return _run_in_thread(work, call, limit)
+    return _run_with_alarm(work, call, limit, leave)
 
 
-def _run_coroutine(ready: Ready, call: Call, limit: float | None, leave: Leave | None) -> Outcome:
+def _run_coroutine(
+    ready: Ready, call: Call, limit: float | None, leave: Leave | None, home: Any
+) -> Outcome:
     # A plain function's cold start must not pay for asyncio.
-    from kuniumi.execute.own_loop import run_on_own_loop  # noqa: PLC0415
+    from kuniumi.execute.loop import outcome_of, perform  # noqa: PLC0415
 
-    work = partial(run_on_own_loop, ready, call, limit)
+    async def run() -> Outcome:
+        return await outcome_of(perform(ready, call, limit))
+
+    work = partial(_run_on_loop, home, run)
     if not limit or leave is None or not _may_set_alarms():
         return work()
     # Its loop ends it in time, unless it never waits for anything.
     return _run_with_alarm(work, call, limit, leave, late=_LOOPS_OWN)
+
+
+def _run_on_loop(home: Any, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine on a loop of its own, or on the one that the app's lifespan lives on."""
+    from kuniumi.execute.own_loop import refuse_nesting, run_on_own_loop  # noqa: PLC0415
+
+    if home is None:
+        return run_on_own_loop(work)
+    from kuniumi.execute.home import wait_on  # noqa: PLC0415 - few apps have an async lifespan
+
+    refuse_nesting()
+    return wait_on(home, work())
+
+
+# ---- what surrounds a call -------------------------------------------------------------------------
+
+
+def _answer_woven(
+    weave: Weave,
+    operation: Operation,
+    call: Call,
+    limit: float | None,
+    *,
+    log: bool,
+    leave: Leave | None,
+) -> Envelope:
+    """Take a call through all that surrounds it: the lifespan, if it is not open, and hooks."""
+    from kuniumi.core.around import Calling, Passage, walk  # noqa: PLC0415 - for those who have hooks
+
+    def tell(envelope: Envelope) -> Envelope:
+        return _told(operation, envelope, log=log)
+
+    life, home = weave.life, None
+    if life is not None and call.context is not None:
+        if not life.is_open:
+            opened = _run_bounded(partial(_open, life, call.context), call, limit, leave)
+            if opened.error is not None:
+                return tell(settle(operation, opened))
+        call.context.state, home = life.state, life.loop
+    hooks = weave.hooks_of(operation)
+    if any(hook.is_async for hook in hooks):
+        from kuniumi.execute.woven import answer_woven  # noqa: PLC0415 - plain hooks need no loop
+
+        told = partial(_told, log=log)
+        return _run_on_loop(home, lambda: answer_woven(operation, call, limit, tell=told))
+    passage = Passage(hooks, Calling(operation, call), tell)
+    try:
+        envelope: Envelope | None = walk(passage.begin())
+        if envelope is None:
+            envelope = _answer(operation, call, limit, log=log, leave=leave, home=home)
+        ended: Envelope = walk(passage.end(envelope))
+        return ended
+    finally:
+        walk(passage.leave())
+
+
+def _open(life: Life, context: Context) -> Outcome:
+    from kuniumi.execute.life import open_alone  # noqa: PLC0415 - for those who open something
+
+    try:
+        open_alone(life, context.env)
+    except BaseException as error:  # noqa: BLE001 - an alarm, too
+        return Outcome(error=error)
+    return Outcome()
 
 
 # ---- the alarm -------------------------------------------------------------------------------------
@@ -144,15 +244,15 @@ def _run_with_alarm(
 # ---- a thread --------------------------------------------------------------------------------------
 
 
-def _run_in_thread(ready: Ready, call: Call, limit: float) -> Outcome:
-    """Run a function in a thread of its own, and wait for it no longer than the limit."""
+def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float) -> Outcome:
+    """Run work in a thread of its own, and wait for it no longer than the limit."""
     import threading  # noqa: PLC0415 - most calls have no limit
     from queue import Empty, SimpleQueue  # noqa: PLC0415
 
     from kuniumi.execute.threads import Job  # noqa: PLC0415
 
     arrived: SimpleQueue[Outcome] = SimpleQueue()
-    job = Job(partial(inline.run, ready), arrived.put)
+    job = Job(work, arrived.put)
     try:
         threading.Thread(target=job.run, name="kuniumi-call", daemon=True).start()
         return arrived.get(timeout=limit)

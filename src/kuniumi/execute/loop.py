@@ -39,6 +39,11 @@ async def answer(
     operation: Operation, call: Call, limit: float | None, gone: Watch | None = None
 ) -> Envelope:
     """Take one call all the way. `gone` ends when nobody waits for the answer any more."""
+    weave = call.weave
+    if weave is not None and weave.surrounds(operation):
+        from kuniumi.execute.woven import answer_woven  # noqa: PLC0415 - few have hooks around calls
+
+        return await answer_woven(operation, call, limit, gone)
     ready = prepare(operation, call)
     if type(ready) is not Ready:
         return report(operation, refuse(ready))  # type: ignore[arg-type]
@@ -60,10 +65,19 @@ def perform(
         return run_coroutine(ready.start, call, limit, gone)
     if operation.policy.inline:
         return inline.run(ready)
+    lend_loop(operation)
     if operation.result.layout == "stream":
         halt = threading.Event()
         return run_in_thread(partial(inline.run, ready, halt), call, limit, gone, halt)
     return run_in_thread(partial(inline.run, ready), call, limit, gone)
+
+
+def lend_loop(operation: Operation) -> None:
+    """Let a plain function with async providers use this loop from its thread."""
+    if operation.needs_loop:
+        from kuniumi.execute.bridge import lend  # noqa: PLC0415 - few functions need it
+
+        lend()
 
 
 def run_coroutine(

@@ -1,6 +1,6 @@
 """Running one call on an event loop of its own, which ends when the call does.
 
-In: a prepared call. Out: its outcome, as soon as there is one. `asyncio.run` would first wait for
+In: a coroutine. Out: what it gives, as soon as it does. `asyncio.run` would first wait for
 every task and every thread that the call left behind, for ever if need be. Here tasks are cancelled
 and get a moment to end; threads are not waited for at all, not even when the process ends.
 """
@@ -10,37 +10,32 @@ from __future__ import annotations
 import asyncio
 import ctypes
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuniumi.core.call import Outcome
 from kuniumi.execute.inline import GRACE
-from kuniumi.execute.loop import outcome_of, perform
 from kuniumi.execute.threads import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from kuniumi.core.call import Call, Ready
+T = TypeVar("T")
 
 _MOST_THREADS = 32
 
 
-def run_on_own_loop(ready: Ready, call: Call, limit: float | None) -> Outcome:
-    """Run a prepared call from its beginning to its end."""
-
-    async def run() -> Outcome:
-        return await outcome_of(perform(ready, call, limit))
-
-    _refuse_nesting()
+def run_on_own_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine from its beginning to its end."""
+    refuse_nesting()
     loop = asyncio.new_event_loop()
     loop.set_default_executor(_Threads())
     try:
-        return loop.run_until_complete(run())
+        return loop.run_until_complete(work())
     finally:
-        _wind_up(loop)
+        wind_up(loop)
 
 
-def _refuse_nesting() -> None:
+def refuse_nesting() -> None:
     """Say what to do where this thread can't run a loop, since it is running one."""
     try:
         asyncio.get_running_loop()
@@ -50,7 +45,7 @@ def _refuse_nesting() -> None:
     raise RuntimeError(msg)
 
 
-def _wind_up(loop: asyncio.AbstractEventLoop) -> None:
+def wind_up(loop: asyncio.AbstractEventLoop) -> None:
     """Tell all that the call left behind to end, give it a moment, and close the loop."""
     left = asyncio.all_tasks(loop)
     for task in left:

@@ -15,7 +15,14 @@ from kuniumi.core.call import Envelope, Outcome
 from kuniumi.core.invoke import settle
 from kuniumi.core.result import join_items
 from kuniumi.execute.inline import close
-from kuniumi.execute.loop import aclose, outcome_of, perform, run_coroutine, run_in_thread
+from kuniumi.execute.loop import (
+    aclose,
+    lend_loop,
+    outcome_of,
+    perform,
+    run_coroutine,
+    run_in_thread,
+)
 from kuniumi.execute.report import report
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ async def answer_in_parts(
         forwarding = run_coroutine(lambda: forwarder.forward(ready.start()), call, limit, gone)
         outcome = await outcome_of(forwarding)
     else:
+        lend_loop(operation)
         work = partial(forwarder.run, ready)
         outcome = await run_in_thread(work, call, limit, gone, forwarder.halt)
     if outcome.error is None:

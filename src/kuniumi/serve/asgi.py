@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.fault import Fault, Kind
 from kuniumi.core.invoke import refuse
+from kuniumi.errors import StartError
 from kuniumi.execute.loop import answer
 from kuniumi.serve.body import BodyReader, discard
 from kuniumi.serve.gate import Gate
@@ -49,14 +50,18 @@ class AsgiApp:
         origins: tuple[str, ...] = (),
         secret: bytes = b"",
         meeting: str = "",
+        opening: Callable[[], None] | None = None,
         started: Callable[[], None] | None = None,
+        failed: Callable[[StartError], str] = str,
     ) -> None:
         self.service = service
         self._body = BodyReader(max_body, body_timeout)
         self.site = Site(service, root_path=root_path, cors=cors)
         self._gate = Gate(service)
         self._root = root_path.rstrip("/")
+        self._opening = opening  # called before the app opens what it needs
         self._started = started  # called once the server has begun
+        self._failed = failed  # called if it can't begin; gives what the server shall say
         self._draining = False
         self._adds_headers = bool(cors)
         self._hosts = hosts
@@ -130,17 +135,37 @@ class AsgiApp:
             while True:
                 message = await receive()
                 if message["type"] == "lifespan.startup":
-                    await self._start()
+                    try:
+                        await self._start()
+                    except StartError as error:
+                        said = self._failed(error)
+                        await send({"type": "lifespan.startup.failed", "message": said})
+                        return
+                if message["type"] == "lifespan.shutdown":
+                    await self.close()
                 await send({"type": f"{message['type']}.complete"})
                 if message["type"] == "lifespan.shutdown":
-                    if self._mcp is not None:
-                        self._mcp.close()
                     return
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "No WebSocket here"})
 
+    async def close(self) -> None:
+        """End every session, and close what the app has opened."""
+        if self._mcp is not None:
+            self._mcp.close()
+        if self.service.weave is not None:
+            from kuniumi.execute.woven import close_service  # noqa: PLC0415 - few apps open anything
+
+            await close_service(self.service)
+
     async def _start(self) -> None:
+        if self.service.weave is not None:
+            if self._opening is not None:
+                self._opening()
+            from kuniumi.execute.woven import open_service  # noqa: PLC0415 - few apps open anything
+
+            await open_service(self.service)
         if self._meeting:  # others may ask for this worker by its name
             await self.mcp.open()
         if self._started is not None:
@@ -165,7 +190,8 @@ class AsgiApp:
             if target.form == "events":
                 await self._stream(operation, body, headers, receive, send)
                 return False
-            caller = Caller(meta=http.trace_of(headers)) if operation.wants_context else NOBODY
+            wanted = operation.wants_context or service.weave is not None
+            caller = Caller(meta=http.trace_of(headers)) if wanted else NOBODY
             call, limit = service.call(operation, body, caller), service.limit(operation)
             envelope = await answer(operation, call, limit, _departure(receive))
             await self._send(http.respond(envelope, target.form), headers, send)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.fault import INVALID_JSON, Fault, Kind
 from kuniumi.core.invoke import refuse
-from kuniumi.execute.alone import answer_alone
+from kuniumi.execute.alone import answer_alone, close
 from kuniumi.serve.streams import end_process, take_stdout
 from kuniumi.wire.cgi import read_request, write_response
 from kuniumi.wire.http import Site, Target, respond, too_large, too_slow, trace_of
@@ -53,6 +53,7 @@ def run(service: Service, *, max_body: int = MAX_BODY, body_timeout: float = BOD
         leave=leave,
     )
     _write(answer_to, output)
+    close(service)
 
 
 def handle(
@@ -78,7 +79,8 @@ def handle(
     if isinstance(body, Fault):
         return write_response(respond(refuse(body), form))
     operation = found.operation
-    caller = Caller(meta=trace_of(request.headers)) if operation.wants_context else NOBODY
+    wanted = operation.wants_context or service.weave is not None
+    caller = Caller(meta=trace_of(request.headers)) if wanted else NOBODY
     call, limit = service.call(operation, body, caller), service.limit(operation)
     envelope = answer_alone(operation, call, limit, leave=_leaving(leave, form))
     return write_response(respond(envelope, form))

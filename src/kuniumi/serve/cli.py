@@ -112,7 +112,18 @@ def _call(service: Service, words: list[str], variables: list[str], *, alone: bo
         raw = sys.stdin.buffer.read() if rest == ["-"] else argv.read_arguments(operation, rest)
     except UsageError as error:
         return finish(refuse(Fault(Kind.BAD_ARGUMENTS, str(error))))
-    return finish(_answer(service, operation, raw, _leave if alone else None))
+    try:
+        return finish(_answer(service, operation, raw, _leave if alone else None))
+    finally:
+        if alone:
+            _close(service)
+
+
+def _close(service: Service) -> None:
+    from kuniumi.execute.alone import close  # noqa: PLC0415 - not for help
+
+    with spared_stdout():
+        close(service)
 
 
 def _leave(envelope: Envelope) -> NoReturn:

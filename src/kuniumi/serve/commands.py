@@ -210,8 +210,7 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
     def greeted(port: int) -> str:
         return greeting(service, settings.host, port, settings.root_path)
 
-    serve(service, options.reference or main_file(), settings, greeted)
-    return 0
+    return serve(service, options.reference or main_file(), settings, greeted)
 
 
 def _mcp(service: Service, options: argparse.Namespace) -> int:

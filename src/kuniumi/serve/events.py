@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 from kuniumi.core.call import Ready
 from kuniumi.core.caller import Caller
 from kuniumi.core.codec import dumps
+from kuniumi.core.fault import Fault
 from kuniumi.core.invoke import prepare, refuse
 from kuniumi.execute.inline import GRACE
 from kuniumi.execute.parts import answer_in_parts
+from kuniumi.execute.woven import Way
 from kuniumi.wire.sse import CONTENT_TYPE, KEEP_ALIVE, encode_event
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
@@ -105,15 +107,38 @@ async def stream(
     """Call the operation, and send what it gives as it gives it; or give back why not."""
     outbox = _Outbox()
     call = service.call(operation, body, Caller(report=outbox.report, meta=meta))
-    ready = prepare(operation, call)
-    if not isinstance(ready, Ready):
-        return refuse(ready)
+    limit = service.limit(operation)
+    way = Way(operation, call, limit, gone)
+    try:
+        early = await way.begin()
+        ready = prepare(operation, call) if early is None else None
+        if isinstance(ready, Fault):
+            early = refuse(ready)
+        if early is not None:
+            early = await way.end(early)
+            if early.fault is not None:
+                return early
 
-    async def produce() -> None:
-        limit = service.limit(operation)
-        await outbox.finish(await answer_in_parts(ready, call, limit, gone, outbox.offer))
+        async def produce() -> None:
+            if isinstance(ready, Ready):
+                envelope = await answer_in_parts(ready, call, limit, gone, outbox.offer)
+                await outbox.finish(await way.end(envelope))
+            elif early is not None:
+                await outbox.finish(early)
 
-    producing = asyncio.create_task(produce())
+        await _send(outbox, produce(), headers, send)
+    finally:
+        await way.leave()
+    return None
+
+
+async def _send(
+    outbox: _Outbox,
+    produce: Coroutine[Any, Any, None],
+    headers: tuple[tuple[bytes, bytes], ...],
+    send: Send,
+) -> None:
+    producing = asyncio.create_task(produce)
     producing.add_done_callback(outbox.wake)
     fields = [
         (b"content-type", CONTENT_TYPE),
@@ -131,4 +156,3 @@ async def stream(
         outbox.close()
         producing.cancel()
         await asyncio.wait({producing}, timeout=2 * GRACE)
-    return None

@@ -23,13 +23,17 @@ from msgspec import Struct, structs
 
 from kuniumi.env.environment import Environment
 from kuniumi.errors import KuniumiError, UsageError
+from kuniumi.execute.inline import GRACE
+from kuniumi.execute.life import report_opening
 from kuniumi.serve.loading import load
+from kuniumi.serve.streams import end_process
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable
 
     from kuniumi.core.service import Service
+    from kuniumi.errors import StartError
     from kuniumi.serve.asgi import AsgiApp
 
 
@@ -72,13 +76,20 @@ class Loader:
     """What a worker calls to get its application: inherited by a fork, loaded afresh otherwise."""
 
     def __init__(
-        self, service: Service, reference: str, settings: Settings, greeting: str, starting: Any
+        self,
+        service: Service,
+        reference: str,
+        settings: Settings,
+        greeting: str,
+        starting: Any,
+        hopeless: Any,
     ) -> None:
         self.service: Service | None = service
         self.reference = reference
         self.settings = settings
         self.greeting = greeting
         self.starting = starting  # how many workers have yet to start, counted by all of them
+        self.hopeless = hopeless  # an event for all of them: the app can't start
         self.server: Any = None  # in a fork: the parent's, as it was
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,6 +105,8 @@ class Loader:
         if service is None or settings.reload:
             service = self._load()
         apply(settings, service)
+        if service.weave is not None:
+            service.weave = service.weave.afresh()  # what a parent has open is its own
         app = AsgiApp(
             service,
             max_body=settings.max_body,
@@ -104,7 +117,9 @@ class Loader:
             origins=settings.origins,
             secret=settings.secret,
             meeting=settings.meeting,
+            opening=lambda: _stop_while_opening(service),
             started=lambda: self.started(app),
+            failed=self.failed,
         )
         return app
 
@@ -127,6 +142,19 @@ class Loader:
         if self.server is not None and self.server.interrupt_signal:
             os.kill(os.getpid(), signal.SIGTERM)  # it came before there was a handler for it
 
+    def failed(self, error: StartError) -> str:
+        """Say, for all workers once, that the app can't start, and have the server end."""
+        with self.starting.get_lock():
+            first, served = not self.hopeless.is_set(), self.starting.value <= 0
+            if not served and not self.settings.reload:  # a mistake is mended by the next change
+                self.hopeless.set()
+                os.kill(os.getppid(), signal.SIGTERM)
+        if first:
+            report_opening(error)
+            sys.stderr.write(f"{error}\n")
+            sys.stderr.flush()
+        return ""
+
     def greet(self) -> None:
         """Say that the app is served: the last of the workers to listen does, once."""
         with self.starting.get_lock():
@@ -143,6 +171,22 @@ class Loader:
         changed = " has changed, and" if self.settings.reload else ""  # otherwise: SIGHUP
         self.greeting = f"{self.reference or 'the app'}{changed} is served anew"
         self.starting.value = self.settings.workers
+
+
+def _stop_while_opening(service: Service) -> None:
+    """Have SIGTERM end this worker, which has received nothing yet, and break off what it opens."""
+    from asyncio import get_running_loop  # noqa: PLC0415 - asyncio belongs to the worker
+
+    from kuniumi.execute.woven import close_service  # noqa: PLC0415 - few apps open anything
+
+    loop = get_running_loop()
+
+    async def end() -> None:
+        await close_service(service, GRACE)
+        end_process(0)
+
+    ending = []
+    loop.add_signal_handler(signal.SIGTERM, lambda: ending.append(loop.create_task(end())))
 
 
 def _stop_softly(loop: AbstractEventLoop, app: AsgiApp) -> None:
@@ -184,8 +228,11 @@ def apply(settings: Settings, service: Service) -> None:
 
 def serve(
     service: Service, reference: str, settings: Settings, greeting: Callable[[int], str]
-) -> None:
-    """Serve until told to stop. `greeting` makes, for the port, what is said once it answers."""
+) -> int:
+    """Serve until told to stop; give the exit code.
+
+    `greeting` makes, for the port, what is said once it answers.
+    """
     from granian import Granian  # noqa: PLC0415 - only this command needs a server
     from granian.constants import HTTPModes, Interfaces, Loops  # noqa: PLC0415
     from granian.http import HTTP1Settings  # noqa: PLC0415
@@ -198,10 +245,9 @@ def serve(
     meeting = tempfile.mkdtemp(prefix="kuniumi-") if settings.workers > 1 else ""
     settings = structs.replace(settings, secret=_shared_secret(), meeting=meeting)
     address, port, reserved = _reserve(settings.host, settings.port)
-    starting = multiprocessing.get_context("fork" if forks else "spawn").Value(
-        "i", settings.workers
-    )
-    loader = Loader(service, reference, settings, greeting(port), starting)
+    processes = multiprocessing.get_context("fork" if forks else "spawn")
+    starting, hopeless = processes.Value("i", settings.workers), processes.Event()
+    loader = Loader(service, reference, settings, greeting(port), starting, hopeless)
     server = Granian(
         reference or "app",
         address=address,
@@ -230,6 +276,7 @@ def serve(
         reserved.close()
         if meeting:
             shutil.rmtree(meeting, ignore_errors=True)
+    return 1 if hopeless.is_set() else 0
 
 
 def _shared_secret() -> bytes:

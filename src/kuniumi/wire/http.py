@@ -6,6 +6,7 @@ of its answer) or a finished `Response`. ASGI and CGI read and write through thi
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -210,6 +211,8 @@ def respond(envelope: Envelope, form: Form) -> Response:
     extra: tuple[tuple[bytes, bytes], ...] = ()
     if fault is not None:
         extra = _EXTRA.get(fault.kind, ())
+        if fault.retry_after > 0:
+            extra += ((b"retry-after", b"%d" % ceil(fault.retry_after)),)
     status = http_status(fault)
     if fault is None and "/" in form:
         return _media(envelope, form) or Response(200, envelope.body)

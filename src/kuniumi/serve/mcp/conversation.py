@@ -18,6 +18,7 @@ from kuniumi.core.questions import NEEDS, what_is_asked
 from kuniumi.errors import CannotAskError
 from kuniumi.execute.loop import outcome_of, perform
 from kuniumi.execute.report import report
+from kuniumi.execute.woven import Way
 from kuniumi.wire.jsonrpc import INVALID_PARAMS, RpcError, write_notification
 from kuniumi.wire.mcp.messages import LEVELS, whole_meta
 from kuniumi.wire.mcp.results import question_method, question_params, write_input_required
@@ -71,15 +72,22 @@ async def converse(
         meta=whole_meta(request.params),
     )
     call = desk.service.call(operation, arguments, caller)
-    ready = prepare(operation, call)
-    if not isinstance(ready, Ready):
-        return report(operation, refuse(ready))
     limit = desk.service.limit(operation)
-    outcome = await outcome_of(perform(ready, call, limit, line.gone))
-    if isinstance(asking, _Again) and asking.open and _is_unanswered(outcome.error):
-        state = desk.seal.close(asking.answers, about)
-        return write_input_required(asking.open, state, revision, desk.stamp(revision))
-    return report(operation, settle(operation, outcome))
+    way = Way(operation, call, limit, line.gone)
+    try:
+        early = await way.begin()
+        if early is not None:
+            return await way.end(early)
+        ready = prepare(operation, call)
+        if not isinstance(ready, Ready):
+            return await way.end(report(operation, refuse(ready)))
+        outcome = await outcome_of(perform(ready, call, limit, line.gone))
+        if isinstance(asking, _Again) and asking.open and _is_unanswered(outcome.error):
+            state = desk.seal.close(asking.answers, about)
+            return write_input_required(asking.open, state, revision, desk.stamp(revision))
+        return await way.end(report(operation, settle(operation, outcome)))
+    finally:
+        await way.leave()
 
 
 def _known(

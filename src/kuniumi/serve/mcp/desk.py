@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from kuniumi.core.call import Call, Envelope
+from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.codec import dumps
 from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.execute.loop import answer
@@ -19,6 +20,7 @@ from kuniumi.wire.jsonrpc import INTERNAL, INVALID_PARAMS, MALFORMED, NO_METHOD,
 from kuniumi.wire.mcp import messages
 from kuniumi.wire.mcp.headers import MISSING_CAPABILITY
 from kuniumi.wire.mcp.listing import FRESH, Lists
+from kuniumi.wire.mcp.messages import whole_meta
 from kuniumi.wire.mcp.results import (
     Stamp,
     implementation,
@@ -173,7 +175,8 @@ class Desk:
             return RpcError(INVALID_PARAMS, not_found(params.name).message)
         arguments = bytes(params.arguments)
         ended: Envelope | Result
-        if operation.wants_context or arguments == b"null":
+        woven = self.service.weave is not None
+        if operation.wants_context or woven or arguments == b"null":
             ended = await self._run(operation, arguments, request, params, terms, line)
         else:  # as nearly all of them
             call = Call(operation.operation_id, arguments)
@@ -198,7 +201,10 @@ class Desk:
         if arguments == b"null":
             arguments = b""
         if not operation.wants_context:
-            call = Call(operation.operation_id, arguments)
+            weave = self.service.weave
+            hooked = weave is not None and weave.surrounds(operation)
+            caller = Caller(meta=whole_meta(request.params)) if hooked else NOBODY
+            call = self.service.call(operation, arguments, caller)
             return await answer(operation, call, self.service.limit(operation), line.gone)
         from kuniumi.serve.mcp.conversation import converse  # noqa: PLC0415 - most functions never ask
 

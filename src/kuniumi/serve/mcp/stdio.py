@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kuniumi.core.codec import dumps
-from kuniumi.errors import FunctionError
+from kuniumi.errors import FunctionError, StartError
 from kuniumi.execute.inline import GRACE
+from kuniumi.execute.life import report_opening
+from kuniumi.execute.woven import close_service, open_service
 from kuniumi.serve.mcp import changes
 from kuniumi.serve.mcp.desk import Desk, Line
 from kuniumi.serve.mcp.pipes import Inlet, Outlet
@@ -76,15 +78,30 @@ async def _serve(service: Service, stdin: int, stdout: int, max_message: int, dr
         loop.add_signal_handler(number, told_to_stop.set)
     inlet.resume()
     waits = [loop.create_task(inlet.ended.wait()), loop.create_task(told_to_stop.wait())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    failing = loop.create_task(_fail_to_open(service))  # meanwhile, hands can be shaken
+    await asyncio.wait([*waits, failing], return_when=asyncio.FIRST_COMPLETED)
     inlet.pause()
+    failed = failing.done()
+    if failed:
+        report_opening(failing.result())
+    failing.cancel()
     await connection.finish(drain if told_to_stop.is_set() else AFTER_END)
+    await close_service(service, drain)
     try:
         async with asyncio.timeout(GRACE):
             await outlet.drain()
     except TimeoutError:
         return 1
-    return 0
+    return int(failed)
+
+
+async def _fail_to_open(service: Service) -> StartError:
+    """Open what the app opens before its first call; give the error, or nothing for ever."""
+    try:
+        await open_service(service)
+    except StartError as error:
+        return error
+    return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
 
 class Work:
