@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,8 +21,15 @@ app = App(name="Calculator", version="1.0.0", description="Sums, quotients and a
 
 def Add(x: int, y: int, ctx: Context) -> int:  # noqa: D103 - described where it is registered
     if ctx.env.getenv("DEBUG") == "true":
-        ctx.log.warning("Adding %d + %d", x, y)
+        note(ctx, f"Adding {x} + {y}")
     return x + y
+
+
+def note(ctx: Context, line: str) -> None:
+    """Log a line, in a file as well if a directory is mounted: --mount DIR:/."""
+    ctx.log.warning(line)
+    with suppress(PermissionError):  # nothing is mounted there, or only to be read
+        ctx.env.write_file("/debug.log", f"{line}\n", append=True)
 
 
 app.register(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kuniumi.core.questions import Message
     from kuniumi.core.rates import limit_rate
     from kuniumi.core.signature import Provide
+    from kuniumi.env.mounts import Mount
     from kuniumi.errors import (
         CannotAskError,
         DeclinedError,
@@ -60,6 +61,7 @@ __all__ = [
     "Image",
     "KuniumiError",
     "Message",
+    "Mount",
     "Provide",
     "ResourceLink",
     "StartError",
@@ -90,6 +92,7 @@ _HOMES = {
     "Image": "kuniumi.core.content",
     "KuniumiError": "kuniumi.errors",
     "Message": "kuniumi.core.questions",
+    "Mount": "kuniumi.env.mounts",
     "Provide": "kuniumi.core.signature",
     "ResourceLink": "kuniumi.core.content",
     "StartError": "kuniumi.errors",

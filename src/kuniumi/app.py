@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kuniumi.core.content import Annotations, Icon
     from kuniumi.core.offers import Completions
     from kuniumi.core.weave import Weave
+    from kuniumi.env.mounts import Mount
     from kuniumi.serve.asgi import AsgiApp
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -103,6 +104,7 @@ class App:
         http_format: Literal["json", "tool-result"] = "json",
         limit_concurrency: int = 0,
         env: Mapping[str, str] | None = None,
+        mounts: Sequence[str | Mount] = (),
         title: str = "",
         instructions: str = "",
         website: str = "",
@@ -128,7 +130,7 @@ class App:
                     icons=tuple(icons) if isinstance(icons, list) else icons,  # type: ignore[arg-type] # it sees to it
                 )
             ),
-            Environment(env),
+            Environment(env, mounts),
             timeout=timeout,
             http_format=http_format,
             limit_concurrency=limit_concurrency,

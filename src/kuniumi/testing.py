@@ -29,12 +29,13 @@ from kuniumi.execute.alone import answer_named
 from kuniumi.execute.life import close_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from types import TracebackType
 
     from kuniumi.app import App
     from kuniumi.core.provide import Instead
     from kuniumi.core.service import Service
+    from kuniumi.env.mounts import Mount
     from kuniumi.serve.asgi import AsgiApp
 
     Way = Callable[["Door", str, bytes, Mapping[str, str]], "Reply"]
@@ -64,12 +65,20 @@ class Reply(Struct, frozen=True):
 class Door:
     """A way into one app by one surface."""
 
-    def __init__(self, app: App, surface: str, provide: Instead | None = None) -> None:
+    def __init__(
+        self,
+        app: App,
+        surface: str,
+        provide: Instead | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        mounts: Sequence[str | Mount] = (),
+    ) -> None:
         if surface not in SURFACES:
             msg = f"no surface is called {surface!r}: there are {', '.join(SURFACES)}"
             raise UsageError(msg)
         self.app = app
-        self.service = _own_service(app, provide or {})
+        self.service = _own_service(app, provide or {}, env, mounts)
         self.surface = surface
         self._asgi: AsgiApp | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -152,20 +161,32 @@ class Door:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
-def connect(app: App, surface: str, *, provide: Instead | None = None) -> Door:
+def connect(
+    app: App,
+    surface: str,
+    *,
+    provide: Instead | None = None,
+    env: Mapping[str, str] | None = None,
+    mounts: Sequence[str | Mount] = (),
+) -> Door:
     """Open a door to an app by one of `SURFACES`.
 
     What the app opens, it opens for this door alone, and closes with it. `provide` has other
-    providers take the places of some: `{get_pool: get_fake_pool}`.
+    providers take the places of some: `{get_pool: get_fake_pool}`. `env` and `mounts` are given to
+    the functions over what the app itself gives them.
     """
-    return Door(app, surface, provide)
+    return Door(app, surface, provide, env=env, mounts=mounts)
 
 
-def _own_service(app: App, provide: Instead) -> Service:
+def _own_service(
+    app: App, provide: Instead, env: Mapping[str, str] | None, mounts: Sequence[str | Mount]
+) -> Service:
     service = app.service
+    environment = service.environment
     return msgspec.structs.replace(
         service,
         registry=service.registry.with_providers(provide) if provide else service.registry,
+        environment=environment.extended(env, mounts) if env or mounts else environment,
         weave=service.weave.afresh() if service.weave is not None else None,
     )
 

@@ -133,6 +133,7 @@ def test_the_public_names_are_these() -> None:
         "Image",
         "KuniumiError",
         "Message",
+        "Mount",
         "Provide",
         "ResourceLink",
         "StartError",

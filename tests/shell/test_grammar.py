@@ -17,6 +17,8 @@ from kuniumi import App, UsageError
 from kuniumi.core.operation import Operation
 from kuniumi.wire.argv import read_arguments, take_globals, write_arguments
 
+NONE: dict[str, list[str]] = {"--env": [], "--env-file": [], "--mount": []}
+
 
 class Colour(enum.Enum):
     RED = "red"
@@ -135,10 +137,13 @@ def test_text_is_never_anything_but_text(given_text: str) -> None:
     ],
 )
 def test_global_flags_are_taken_out(words: list[str], taken: list[str], rest: list[str]) -> None:
-    assert take_globals(words) == ({"--env": taken}, rest)
+    assert take_globals(words) == ({**NONE, "--env": taken}, rest)
 
 
 def test_leading_global_flags_end_at_the_first_other_word() -> None:
     words = ["--env", "A=1", "call", "--env", "B=2"]
-    assert take_globals(words, leading=True) == ({"--env": ["A=1"]}, ["call", "--env", "B=2"])
-    assert take_globals(words, own={"--env"}) == ({"--env": []}, words)
+    assert take_globals(words, leading=True) == (
+        {**NONE, "--env": ["A=1"]},
+        ["call", "--env", "B=2"],
+    )
+    assert take_globals(words, own={"--env"}) == (NONE, words)

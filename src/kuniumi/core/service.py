@@ -73,7 +73,8 @@ class Service(Struct):
             weave = None
         if weave is None and not operation.wants_context:
             return Call(operation.operation_id, arguments)
-        context = Context(operation.operation_id, self.environment, state=self.state, caller=caller)
+        environment = self.environment.for_call()
+        context = Context(operation.operation_id, environment, state=self.state, caller=caller)
         return Call(operation.operation_id, arguments, context, weave)
 
     @property

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NoReturn
 from kuniumi.core.caller import Caller
 from kuniumi.core.fault import Fault, Kind, not_found
 from kuniumi.core.invoke import refuse
-from kuniumi.env.environment import Environment, parse_variables
 from kuniumi.errors import UsageError
 from kuniumi.serve.streams import end_process, spared_stdout
 from kuniumi.wire import argv
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
+    from kuniumi.serve.given import Given
+    from kuniumi.wire.argv import Flags
 
 _INTERRUPTED = 130
 
@@ -52,29 +53,37 @@ def run(
     `alone` says that the process has nothing else to do, and may end with the answer to a call.
     """
     flags, rest = argv.take_globals(words, leading=True)
-    variables = flags["--env"]
     if rest[:1] == ["call"]:
-        return _call(service, rest[1:], variables, alone=alone)
+        return _call(service, rest[1:], flags, alone=alone)
     if rest[:1] == ["__complete"]:
         from kuniumi.serve.completion import complete  # noqa: PLC0415 - few press Tab
 
         return complete(service, rest[1:])
     from kuniumi.serve.commands import run_command  # noqa: PLC0415 - a call needs none of them
 
-    flags, rest = argv.take_globals(rest)
-    service = with_variables(service, variables + flags["--env"])
+    more, rest = argv.take_globals(rest)
+    given = read_given(argv.joined(flags, more))
     named = program or sys.argv[0].rpartition("/")[2]
-    return run_command(service, rest, named, reference, variables + flags["--env"])
+    return run_command(with_given(service, given), rest, named, reference, given)
 
 
-def with_variables(service: Service, flags: list[str]) -> Service:
-    """Give the service with the variables of `--env` flags added to its own."""
-    if not flags:
+def read_given(flags: Flags) -> Given | None:
+    """Read what the functions are given by flags; most often that is nothing."""
+    if not any(flags.values()):
+        return None
+    from kuniumi.serve.given import read  # noqa: PLC0415 - few calls have any
+
+    return read(flags)
+
+
+def with_given(service: Service, given: Given | None) -> Service:
+    """Give the service with what flags say added to what the app itself says."""
+    if given is None:
         return service
     from msgspec.structs import replace  # noqa: PLC0415 - few calls have any
 
-    known = service.environment.list_env()
-    return replace(service, environment=Environment({**known, **parse_variables(flags)}))
+    environment = service.environment.extended(given.variables, given.mounts)
+    return replace(service, environment=environment)
 
 
 def finish(envelope: Envelope) -> int:
@@ -89,10 +98,10 @@ def finish(envelope: Envelope) -> int:
 # ---- calling ---------------------------------------------------------------------------------------
 
 
-def _call(service: Service, words: list[str], variables: list[str], *, alone: bool) -> int:
+def _call(service: Service, words: list[str], leading: Flags, *, alone: bool) -> int:
     try:
         flags, rest = argv.take_globals(words, leading=True)
-        variables += flags["--env"]
+        leading = argv.joined(leading, flags)
         if not rest or rest[0] in {"--help", "-h"}:
             from kuniumi.serve.console import explain_call  # noqa: PLC0415 - for people only
 
@@ -108,7 +117,7 @@ def _call(service: Service, words: list[str], variables: list[str], *, alone: bo
 
             show_function(operation, as_json="--json" in rest and "--json" not in own)
             return 0
-        service = with_variables(service, variables + flags["--env"])
+        service = with_given(service, read_given(argv.joined(leading, flags)))
         raw = sys.stdin.buffer.read() if rest == ["-"] else argv.read_arguments(operation, rest)
     except UsageError as error:
         return finish(refuse(Fault(Kind.BAD_ARGUMENTS, str(error))))

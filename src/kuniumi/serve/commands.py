@@ -16,7 +16,6 @@ from kuniumi.core.codec import dumps
 from kuniumi.core.fault import not_found
 from kuniumi.core.invoke import refuse
 from kuniumi.core.service import is_host, is_origin
-from kuniumi.env.environment import parse_variables
 from kuniumi.errors import UsageError
 from kuniumi.serve.about import based_on
 from kuniumi.serve.cli import finish
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kuniumi.core.service import Service
+    from kuniumi.serve.given import Given
 
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 SHELLS = ("bash", "zsh", "fish")
@@ -33,6 +33,13 @@ _TO_A_PERSON = """\
 This waits for a client of MCP, which speaks JSON on stdin. Ctrl-D ends it.
 `mcp install` tells a client how to start it; `mcp inspect` shows what a client would see.
 """
+_GIVEN = """\
+what the functions see of the world (ctx.env); these may stand anywhere:
+  --env KEY=VALUE            a variable
+  --env-file FILE            a file of them
+  --mount HOST:VIRTUAL[:ro]  a directory of this machine, or a remote store, under a virtual path
+"""
+
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)*")
 
 
@@ -41,11 +48,11 @@ def run_command(
     words: Sequence[str],
     program: str,
     reference: str,
-    variables: Sequence[str] = (),
+    given: Given | None = None,
 ) -> int:
     """Run one command; without any, show what there is, and fail: nothing was done.
 
-    The service has the variables of `--env` already; one that is loaded again does not.
+    The service has what is given by flags already; one that is loaded again does not.
     """
     parser, names = make_parser(service, program)
     if not words:
@@ -59,7 +66,7 @@ def run_command(
         return int(stop.code or 0)
     options.reference = reference
     options.program = program
-    options.variables = variables
+    options.given = given
     options.words = words
     handler: Callable[[Service, argparse.Namespace], int] = options.handler
     return handler(service, options)
@@ -74,7 +81,7 @@ def make_parser(
     parser = argparse.ArgumentParser(
         prog=program,
         description=f"{title}\n\n{about.description}".strip(),
-        epilog="--env KEY=VALUE gives the functions a variable (ctx.env); it may stand anywhere.",
+        epilog=_GIVEN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -201,7 +208,7 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
         limit_concurrency=options.limit_concurrency,
         timeout=options.timeout,
         root_path=options.root_path,
-        variables=parse_variables(options.variables),
+        given=options.given,
         cors=tuple(options.cors),
         hosts=tuple(options.allow_host),
         origins=tuple(options.allow_origin),
@@ -235,7 +242,7 @@ def _install(service: Service, options: argparse.Namespace) -> int:
         raise UsageError(msg)
     client = install.CLIENTS[options.client]
     before = options.words[1 : options.words.index("install", 1)]
-    words = [*install.carried({"--env": options.variables}), *before]
+    words = [*install.carried(options.given.flags if options.given else {}), *before]
     start = install.find_start(options.reference, words)
     default = install.name_for(service.registry.about.name, start)
     name = default if options.name is None else install.check_name(options.name)

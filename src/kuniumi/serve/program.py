@@ -55,10 +55,9 @@ def run_program(words: Sequence[str]) -> int:
 
     with spared_stdout() if command == "mcp" else nullcontext():  # it carries messages only
         service = load(reference)
-    variables = [word for flag in flags["--env"] + more["--env"] for word in ("--env", flag)]
     return run(
         service,
-        [*variables, command, *others],
+        [*argv.as_words(argv.joined(flags, more)), command, *others],
         program=f"kuniumi {reference}",
         reference=reference,
         alone=True,

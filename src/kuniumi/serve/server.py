@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from kuniumi.env.environment import Environment
 from kuniumi.errors import KuniumiError, UsageError
 from kuniumi.execute.inline import GRACE
 from kuniumi.execute.life import report_opening
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from kuniumi.core.service import Service
     from kuniumi.errors import StartError
     from kuniumi.serve.asgi import AsgiApp
+    from kuniumi.serve.given import Given
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     limit_concurrency: int | None = None
     timeout: float | None = None
     root_path: str = ""
-    variables: dict[str, str] = {}  # for the functions, over those of the app itself
+    given: Given | None = None  # to the functions, over what the app itself gives them
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()  # names by which MCP may be reached
     origins: tuple[str, ...] = ()  # web pages that may use it
@@ -221,9 +221,9 @@ def apply(settings: Settings, service: Service) -> None:
         service.timeout = settings.timeout or None
     if settings.limit_concurrency is not None:
         service.limit_concurrency = settings.limit_concurrency
-    if settings.variables:
-        known = service.environment.list_env()
-        service.environment = Environment({**known, **settings.variables})
+    given = settings.given
+    if given is not None:
+        service.environment = service.environment.extended(given.variables, given.mounts)
 
 
 def serve(

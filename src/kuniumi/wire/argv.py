@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from kuniumi.core.operation import Operation
     from kuniumi.core.schema import Schema
 
-GLOBAL_FLAGS = ("--env",)
-"""Flags of the app, not of a command: they may stand before or after it."""
+    Flags = dict[str, list[str]]
+
+GLOBAL_FLAGS = {"--env": "KEY=VALUE", "--env-file": "FILE", "--mount": "HOST:VIRTUAL[:ro]"}
+"""Flags of the app, not of a command, and their values: they may stand before or after it."""
 
 _KINDS = {
     str: "string",
@@ -43,12 +45,12 @@ _KINDS = {
 
 def take_globals(
     words: Sequence[str], *, own: Collection[str] = (), leading: bool = False
-) -> tuple[dict[str, list[str]], list[str]]:
+) -> tuple[Flags, list[str]]:
     """Take the global flags out of the words; those in `own` belong to the function called.
 
     With `leading`, only those are taken that stand before the first other word.
     """
-    taken: dict[str, list[str]] = {flag: [] for flag in GLOBAL_FLAGS}
+    taken: Flags = {flag: [] for flag in GLOBAL_FLAGS}
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:
@@ -62,15 +64,26 @@ def take_globals(
         else:
             following = next(waiting, None)
             if following is None:
-                msg = f"{flag} needs a value: {flag} KEY=VALUE"
+                msg = f"{flag} needs a value: {flag} {GLOBAL_FLAGS[flag]}"
                 raise UsageError(msg)
             taken[flag].append(following)
     return taken, rest
 
 
+def joined(first: Flags, second: Flags) -> Flags:
+    """Join what was taken in two places."""
+    return {flag: first[flag] + second[flag] for flag in GLOBAL_FLAGS}
+
+
+def as_words(flags: Flags) -> list[str]:
+    """Write flags as the words they were taken from."""
+    return [word for flag, values in flags.items() for value in values for word in (flag, value)]
+
+
 def own_flags(operation: Operation) -> set[str]:
     """Give the flags that name a function's own parameters."""
-    return {f"--{parameter.name}" for parameter in operation.parameters}
+    names = [parameter.name for parameter in operation.parameters]
+    return {f"--{flag}" for name in names for flag in (name, name.replace("_", "-"))}
 
 
 def asks_for_help(operation: Operation, words: list[str]) -> bool:
