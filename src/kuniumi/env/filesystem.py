@@ -6,6 +6,8 @@ deriving from its class is how it wants to be given a file system.
 
 from __future__ import annotations
 
+import io
+import os
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +58,12 @@ class EnvironmentFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec 
         found = list(there.iterdir()) if there.is_dir() else [there]
         if not detail:
             return [str(one) for one in found]
-        # A link that leads nowhere, or out, is no file that could be read.
-        return [self.info(str(one)) for one in found if one == there or one.exists()]
+        # A link that leads nowhere, or out, is no file that could be read …
+        listed = [self.info(str(one)) for one in found if one == there or one.exists()]
+        for about in listed:  # … and one to a directory may lead round and round
+            if about["type"] == "directory" and self._env.path(about["name"]).is_symlink():
+                about["type"] = "other"
+        return listed
 
     def modified(self, path: str) -> datetime:
         """Tell when a file was changed."""
@@ -68,7 +74,10 @@ class EnvironmentFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec 
     # ---- files -------------------------------------------------------------------------------------
 
     def _open(self, path: str, mode: str = "rb", **_options: Any) -> IO[bytes]:
-        return self._env.open(self._plain(path), mode)
+        if mode != "rb":
+            return self._env.open(self._plain(path), mode)
+        raw: Any = _Reader(self._env.open(self._plain(path), mode, buffering=0))
+        return io.BufferedReader(raw)
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_options: Any
@@ -120,3 +129,30 @@ class EnvironmentFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec 
     def _plain(self, path: str) -> str:
         """Give the path without `kuniumi://`; fsspec leaves nothing of its root."""
         return str(self._strip_protocol(path)) or "/"
+
+
+class _Reader(io.RawIOBase):
+    """A file that is closed, without a warning, when nobody holds it: pyarrow closes none."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self.name = file.name
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return int(self._file.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

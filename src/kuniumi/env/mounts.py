@@ -105,7 +105,7 @@ def _checked(mount: Mount) -> Mount:
 
 def _plain(virtual: Any) -> str:
     parts = virtual.split("/") if isinstance(virtual, str) else []
-    if parts[:1] != [""] or ".." in parts or any(char in virtual for char in ":\\\0"):
+    if len(parts) < 2 or parts[0] or ".." in parts or any(char in virtual for char in ":\\\0"):
         msg = f"{virtual!r} is no virtual path: write it like /data, from / on and without .."
         raise ValueError(msg)
     return "/" + "/".join(part for part in parts if part not in {"", "."})

@@ -52,15 +52,13 @@ class Store:
         end = size if length is None else min(size, offset + length)
         if offset >= end:
             return b""
-        with _told():
-            return bytes(self._fs.cat_file(self._at(name), start=offset, end=end))
+        return bytes(self._ask("cat_file", name, start=offset, end=end))
 
     def write(self, name: str, data: Any, *, append: bool) -> None:
         """Write a file from its beginning, or on from its end; make it if there is none."""
         self._refuse_directory(name)
         known = self.read(name, 0, None) if append and self._exists(name) else b""
-        with _told():
-            self._fs.pipe_file(self._at(name), known + bytes(data))
+        self._ask("pipe_file", name, value=known + bytes(data))
 
     def rewrite(self, name: str, offset: int, data: Any) -> None:
         """Write over a part of a file: a store can only take all of it anew."""
@@ -68,9 +66,8 @@ class Store:
         if offset > len(known):
             raise OSError(errno.EINVAL, f"It ends at {len(known)}, before the offset {offset}")
         written = bytes(data)
-        with _told():
-            whole = known[:offset] + written + known[offset + len(written) :]
-            self._fs.pipe_file(self._at(name), whole)
+        whole = known[:offset] + written + known[offset + len(written) :]
+        self._ask("pipe_file", name, value=whole)
 
     def open(self, name: str, called: str, mode: str, **text: Any) -> Any:
         """Open a file as Python does; it goes by the name `called`."""
@@ -88,8 +85,7 @@ class Store:
             self._refuse_directory(name)
         if "x" in way and self._exists(name):
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
-        with _told():
-            opened = self._fs.open(self._at(name), "rb" if reads else "ab" if "a" in way else "wb")
+        opened = self._ask("open", name, mode="rb" if reads else "ab" if "a" in way else "wb")
         raw: Any = _File(opened, called, mode)
         buffering = text.pop("buffering", -1)
         if "b" in kinds and buffering == 0:
@@ -112,8 +108,7 @@ class Store:
     def stat(self, name: str, *, follow: bool = True) -> os.stat_result:  # noqa: ARG002 - no links
         """Tell about what is there."""
         try:
-            with _told():
-                about = self._fs.info(self._at(name))
+            about = self._ask("info", name)
         except FileNotFoundError:
             if name:
                 raise
@@ -136,10 +131,9 @@ class Store:
         """Give what is in a directory."""
         if not self.stat(name).st_mode & S_IFDIR:
             raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        top = self._at(name).strip("/")
+        top = self._find(name)[1].strip("/")
         try:
-            with _told():
-                listed = self._fs.ls(self._at(name), detail=True)
+            listed = self._ask("ls", name, detail=True)
         except FileNotFoundError:
             listed = []
         found = {
@@ -153,8 +147,7 @@ class Store:
         """Make a directory, where the store knows directories."""
         if self._exists(name):
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
-        with _told():
-            self._fs.mkdir(self._at(name), create_parents=False)
+        self._ask("mkdir", name, create_parents=False)
 
     def rmdir(self, name: str) -> None:
         """Remove an empty directory."""
@@ -162,14 +155,12 @@ class Store:
             raise OSError(errno.EBUSY, "It is where something is mounted")
         if self.scan(name):
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
-        with _told():
-            self._fs.rmdir(self._at(name))
+        self._ask("rmdir", name)
 
     def remove(self, name: str) -> None:
         """Remove a file."""
         self.stat_file(name)
-        with _told():
-            self._fs.rm_file(self._at(name))
+        self._ask("rm_file", name)
 
     def rename(self, name: str, target_name: str) -> None:
         """Give a file another name: to a store that means a copy."""
@@ -177,9 +168,8 @@ class Store:
             raise OSError(errno.ENOTSUP, "A directory in a remote store can't be renamed")
         self._refuse_directory(target_name)
         if name != target_name:
-            with _told():
-                self._fs.cp_file(self._at(name), self._at(target_name))
-                self._fs.rm_file(self._at(name))
+            self._ask("cp_file", name, path2=self._find(target_name)[1])
+            self._ask("rm_file", name)
 
     def chmod(self, name: str, mode: int) -> None:  # noqa: ARG002 - stores have no such rights
         """Refuse: there are no such rights to change."""
@@ -188,12 +178,11 @@ class Store:
 
     # ---- the store ---------------------------------------------------------------------------------
 
-    @property
-    def _fs(self) -> Any:
-        with self._lock:
-            if self._system is None:
-                self._system, self._top = self._connect()
-        return self._system
+    def _ask(self, what: str, name: str, **options: Any) -> Any:
+        """Have the store do something with the file, or the directory, of this name."""
+        system, path = self._find(name)
+        with _told():
+            return getattr(system, what)(path, **options)
 
     def _connect(self) -> tuple[Any, str]:
         try:
@@ -207,15 +196,19 @@ class Store:
             raise OSError(errno.ENODEV, "What is mounted here is no remote store")
         return system, str(top).rstrip("/")
 
-    def _at(self, name: str) -> str:
-        """Give the store's own path, unless there is any way to read it as leading elsewhere."""
+    def _find(self, name: str) -> tuple[Any, str]:
+        """Give the store and its own path, unless there is any way to read it as leading elsewhere."""
         text = name
         while (plain := unquote(text)) != text:
             text = plain
         if {".", ".."} & set(text.replace("\\", "/").split("/")):
             raise PermissionError(errno.EACCES, "It leads out of its mount")
-        system = self._fs  # which knows where it begins
-        return f"{self._top}/{name}" if name else self._top or system.root_marker
+        with self._lock:
+            if self._system is None:
+                self._system, self._top = self._connect()
+        if not self._top:
+            return self._system, f"{self._system.root_marker}{name}"
+        return self._system, f"{self._top}/{name}" if name else self._top
 
     def _exists(self, name: str) -> bool:
         try:
