@@ -68,6 +68,17 @@ def test_flags_stand_before_or_after_a_command(host: Path, order: Sequence[str])
     assert _result(*words) == "a"
 
 
+@pytest.mark.parametrize(
+    "order", [("FLAGS", "call", "FILE"), ("call", "FLAGS", "FILE"), ("call", "FILE", "FLAGS")]
+)
+def test_the_kuniumi_program_takes_them(host: Path, order: Sequence[str]) -> None:
+    meant = {"FLAGS": ("--mount", f"{host}/data:/data", "--env", "A=1"), "FILE": (str(FILES),)}
+    words = [word for part in order for word in meant.get(part, (part,))]
+    program = Path(sys.executable).with_name("kuniumi")
+    assert _result(*words, "Read", "/data/a.txt", app=program) == "a"
+    assert _result(*words, "Variables", app=program) == {"OWN": "app", "A": "1"}
+
+
 def test_flags_add_to_what_the_app_says_and_to_files(tmp_path: Path) -> None:
     (tmp_path / "one.env").write_text("OWN=file\nA=file\nB='two\nlines'\n")
     words = (

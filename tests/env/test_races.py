@@ -18,7 +18,7 @@ import pytest
 from kuniumi.env.environment import Environment
 
 SECONDS = float(os.environ.get("KUNIUMI_RACE_SECONDS", "10"))
-LONG = float(os.environ.get("KUNIUMI_RACE_SECONDS", "3600"))
+LONG = float(os.environ.get("KUNIUMI_RACE_SECONDS", "1800"))
 SECRET = "the host's own secret"
 
 

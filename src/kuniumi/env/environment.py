@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from kuniumi.env.variables import check_variables
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO, Any
@@ -39,8 +37,12 @@ class Environment:
         variables: Mapping[str, str] | None = None,
         mounts: Iterable[str | Mount] | None = None,
     ) -> None:
-        self._given = _Given({} if variables is None else check_variables(variables), ())
+        self._given = _Given({}, ())
         self._cwd = "/"
+        if variables is not None:
+            from kuniumi.env.variables import check_variables  # noqa: PLC0415 - few apps have any
+
+            self._given.variables = check_variables(variables)
         if mounts is not None and mounts != ():
             from kuniumi.env.mounts import check_mounts  # noqa: PLC0415 - few apps have any
 

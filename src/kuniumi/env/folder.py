@@ -2,7 +2,7 @@
 
 In: names, plain and relative to the directory; the empty one is the directory itself. Out: bytes,
 file objects, facts. Nothing is reached but through `beneath`, so nothing outside is. What is neither
-a file nor a directory (a pipe, a device, a socket) is listed and removed, and never opened.
+a file nor a directory (a pipe, a device, a socket) is listed and removed, and never read or written.
 
 It must not know where it is mounted: the paths in its errors mean nothing, and are told anew above.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from stat import S_ISDIR, S_ISREG
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -102,7 +103,8 @@ class Folder:
                 os.ftruncate(copied, 0)
                 while part := os.read(source, _CHUNK):
                     _write_all(copied, part)
-                os.fchmod(copied, about.st_mode & 0o777)
+                with suppress(PermissionError):  # it was there before, and is another's
+                    os.fchmod(copied, about.st_mode & 0o777)
             finally:
                 os.close(copied)
         finally:
