@@ -106,14 +106,15 @@ class Files:
             wanted = ["**", pattern]
         found: list[str] = []
         waiting: list[tuple[str, ...]] = [()]
-        self.scan(root)  # it may be missing; of what is found on the way that is no error
         while waiting:
             inside = waiting.pop()
             folder = "/".join((root.rstrip("/"), *inside)) or "/"
             try:
                 entries = self.scan(folder)
             except OSError:
-                continue
+                if not inside:
+                    raise
+                continue  # it has just gone, or is not for us to see
             for name, kind in entries:
                 way = (*inside, name)
                 path = f"{folder.rstrip('/')}/{name}"
