@@ -6,7 +6,6 @@ A variable of `--env` counts more than one of a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,6 +14,8 @@ from kuniumi.env.mounts import Mount, parse_mounts
 from kuniumi.env.variables import parse_variables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from kuniumi.wire.argv import Flags
 
 
