@@ -5,6 +5,7 @@
     ├── StartError        what the app opens before its first call could not be opened
     ├── UsageError        a command line, a setting or a file that cannot be used as given
     ├── FunctionError     raised *by a function* to say "this failed, as can be expected"
+    ├── AnswerError       a tool's answer is not what an agent took it for
     ├── CannotAskError    raised *inside a function* that asks a caller who can't be asked
     └── DeclinedError     raised *inside a function* whose caller would not answer
 
@@ -58,6 +59,10 @@ class FunctionError(KuniumiError):
     def __reduce__(self) -> tuple[object, ...]:
         """Keep the status when the error crosses a process boundary."""
         return _restore_function_error, (self.message, self.status, self.retry_after)
+
+
+class AnswerError(KuniumiError):
+    """A tool's answer is not of the type that it was asked for as."""
 
 
 class CannotAskError(KuniumiError):

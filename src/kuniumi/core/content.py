@@ -24,6 +24,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"GIF8", "image/gif"),
     (8, b"WEBP", "image/webp"),
     (8, b"WAVE", "audio/wav"),
+    (0, b"%PDF-", "application/pdf"),
     (0, b"ID3", "audio/mpeg"),
     (0, b"\xff\xfb", "audio/mpeg"),
     (0, b"OggS", "audio/ogg"),
@@ -189,6 +190,12 @@ def _is_block(annotation: Any) -> bool:
     return annotation in BLOCKS
 
 
+def recognise(data: bytes) -> str:
+    """Give the type of a picture, a sound or a document by how its bytes start; "" if unknown."""
+    found = (kind for at, start, kind in _SIGNATURES if data.startswith(start, at))
+    return next(found, "")
+
+
 def _name_type(block: Image | Audio, usual: str) -> None:
     data: Any = block.data
     if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -199,5 +206,4 @@ def _name_type(block: Image | Audio, usual: str) -> None:
         data = bytes(data)
         force_setattr(block, "data", data)
     if not block.mime_type:
-        found = (kind for at, start, kind in _SIGNATURES if data.startswith(start, at))
-        force_setattr(block, "mime_type", next(found, usual))
+        force_setattr(block, "mime_type", recognise(data) or usual)

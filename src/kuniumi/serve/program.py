@@ -31,6 +31,7 @@ Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
   kuniumi mcp app.py                          for a model, on stdin and stdout
   kuniumi mcp app.py install --client cursor  so that this client starts it
   kuniumi mcp app.py install --client cursor  so that a client of MCP starts it
+  kuniumi read < answer.json                  what a tool answered, as models see it
 
 COMMAND is one of {commands}. `kuniumi COMMAND FILE.py --help` tells more.
 FILE.py may also be the name of a module. APP is the variable that holds the
@@ -95,6 +96,10 @@ def _without_app(words: list[str]) -> int | None:
 
         sys.stdout.write(script(words[1], "kuniumi"))
         return 0
+    if words[0] == "read":
+        from kuniumi.serve.reading import run_read  # noqa: PLC0415 - it needs no app, nor its rooms
+
+        return run_read(words[1:])
     if words[0] not in _COMMANDS:
         if _is_reference(words[0]):
             msg = f"what shall be done with {words[0]}? For example: kuniumi list {words[0]}"

@@ -1,0 +1,238 @@
+"""What the words of an error say: its code, its message, the tool it is about.
+
+In: the text, or the JSON, that came with an error or only looks like one. Out: a `Failure`, or
+None for what does not look like one. It must not know whether an error was declared.
+
+Errors get wrapped on their way: a server says `MCP error -32602: no such tool`, its SDK puts the
+code in front once more, a client adds `Error:` and a code of its own behind. The innermost code is
+the cause. Numbers of HTTP are no codes of MCP.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kuniumi.agent.answer import Failure
+from kuniumi.agent.json_text import ABSENT, parse
+
+_I = re.IGNORECASE
+_MAX_LAYERS = 20
+_HEAD = 400
+
+_CODE = r"\(?(?:code:?\s*)?(-\d{1,6})\)?"
+_CODE_PREFIXES = (
+    # A code in front: "MCP error -32602:", "Mcp error: -32602:", "JSON-RPC error (-32601):".
+    re.compile(rf"(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*(?::|-(?=\s)|$)\s*", _I),
+    # The same, once another layer was taken off: "-32602: …", "[-32602] …".
+    re.compile(r"\[?(-32\d{3})\]?\s*(?::|$|(?<=\])\s)\s*"),
+    re.compile(r"error (?:code\s*:?\s*)?(-32\d{3})\s*(?::|-(?=\s)|$)\s*", _I),
+)
+_TOOL_PREFIX = re.compile(
+    r"error\s+(?:executing|calling|running|invoking)\s+(?:the\s+)?(?:mcp\s+)?(?:tool|function)\s*:?\s*"
+    r"['\"`]?([\w.\-/]+?)['\"`]?\s*:\s+",
+    _I,
+)
+_PLAIN_PREFIX = re.compile(
+    r"(?:uncaught\s+)?(?:mcp|tool|json-?rpc)?[ _]?error\s*:\s*"
+    r"|error\s+(?:executing|calling|invoking)\s+(?:the\s+)?(?:mcp\s+)?tool\s*:\s*"
+    r"|error\s+invoking\s+remote\s+method\s+'[^'\n]{0,100}'\s*:\s*"
+    r"|error\s+posting\s+to\s+endpoint\s*(?:\(http\s+\d+\))?\s*:\s*"
+    r"|mcp\s*error\s*:\s*",
+    _I,
+)
+_LATER_CODE = re.compile(rf"(?<=[:(]\s)(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*:\s*", _I)
+_SUFFIX = re.compile(r"\s*\((?:error\s+)?code:?\s*(-\d{1,6})\)\s*\Z", _I)
+
+_TOOL = re.compile(
+    r"\b(?:for|in|from) (?:tool|function):? ['\"`]?([\w\-/]+(?:\.[\w\-/]+)*)"
+    r"|\b(?:tool|function) ['\"`]?([\w\-/]+(?:\.[\w\-/]+)*)['\"`]? (?:was )?(?:not found|does not exist)"
+    r"|\b(?:unknown|no such) (?:tool|function):? ['\"`]?([\w\-/]+(?:\.[\w\-/]+)*)"
+    r"|\b(?:tool|function) not found: ['\"`]?([\w\-/]+(?:\.[\w\-/]+)*)",
+    _I,
+)
+
+_KINDS_OF_ERROR = (
+    "mcp|json-?rpc|tool|fatal|critical|internal|server|internal server|unexpected|unhandled|unknown"
+    "|api|http|network|connection|database|request|protocol|runtime|execution|validation"
+    "|input validation|output validation|syntax|type|permission|authentication|authorization"
+)
+_LOOKS_FAILED = re.compile(
+    rf"""[\W_]{{0,4}}(?:
+        (?:(?:{_KINDS_OF_ERROR})\s)? error \**\s*:\s* (?P<rest>[^\n]*)
+      | (?:mcp|json-?rpc)[ _]?error\s*:?\s*\(?(?:code:?\s*)?-\d
+      | error\s+\(?(?:code\s*:?\s*)?(?:-32\d\d\d|[45]\d\d)\b
+      | error\s+(?:executing|calling|running|invoking|posting)\s
+      | (?-i:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)) (?:\s\[[^\]\n]*\]|\(\w*\))? :\s*\S
+      | traceback\s\(most\srecent\scall\slast\)
+      | unknown\stool:\s
+    )""",
+    _I | re.VERBOSE,
+)
+_LATER_MCP = re.compile(r"(?:[^\n:]{1,80}:\s+){1,4}mcp[ _]?error\s*:?\s*\(?-\d{1,6}\)?\s*:", _I)
+_NO_ERROR = re.compile(
+    r"(?:none|null|nil|no|false|n/?a|ok|nothing|undefined|zero|-+|\[\]|\{\}|''|\"\")?[.,;!\s]*"
+    r"|(?:none|no errors?|nothing)\b.*"
+    r"|[+±-]?\s*(?!(?:4|5)\d\d\s*\Z)\d[\d.,]*(?:e[+-]?\d+)?\s*(?:%|[a-zµ]{1,4}\b)?.{0,20}",
+    _I,
+)
+
+_ERROR_KEYS = frozenset(
+    [
+        "error",
+        "errors",
+        "code",
+        "message",
+        "msg",
+        "status",
+        "statusCode",
+        "status_code",
+        "success",
+        "ok",
+        "type",
+        "name",
+        "detail",
+        "details",
+        "data",
+        "errorCode",
+        "error_code",
+        "error_description",
+        "errorMessage",
+        "timestamp",
+        "time",
+        "path",
+        "instance",
+        "title",
+        "requestId",
+        "request_id",
+        "traceId",
+        "trace_id",
+        "hint",
+        "help",
+        "suggestion",
+        "suggestions",
+        "originalText",
+        "retryable",
+        "retry_after",
+        "isError",
+        "is_error",
+        "jsonrpc",
+        "id",
+        "stack",
+    ]
+)
+
+
+def suspect(text: str) -> Failure | None:
+    """Read text that nobody declared an error; None unless it starts like one."""
+    head = text[:_HEAD].lstrip("\ufeff \t\r\n")
+    if "rror" not in head and "rror" not in head.lower() and not head.startswith("Trace"):
+        lowered = head.lower()
+        if "exception" not in lowered and not lowered.startswith(("unknown tool", "traceback")):
+            return None
+    found = _LOOKS_FAILED.match(head)
+    if found is None:
+        return explain(text) if _LATER_MCP.match(head) else None
+    rest = found["rest"]
+    if rest is not None and _NO_ERROR.fullmatch(rest.strip()) and "\n" not in text.strip():
+        return None
+    return explain(text)
+
+
+def suspect_value(value: Any) -> Failure | None:
+    """Read JSON that nobody declared an error; None unless it is about an error and nothing else."""
+    if not isinstance(value, dict) or not value.keys() <= _ERROR_KEYS:
+        return None
+    error = value.get("error")
+    named = isinstance(error, (str, dict)) and bool(error)
+    refused = value.get("success") is False or value.get("ok") is False
+    if not named and not (refused and _message_of(value)):
+        return None
+    if isinstance(error, str) and _NO_ERROR.fullmatch(error.strip()):
+        return None
+    return explain_value(value)
+
+
+def explain(text: str) -> Failure:
+    """Take the layers off an error's text: codes, tool, message."""
+    rest = text.strip("\ufeff \t\r\n")
+    codes: list[int] = []
+    outer = _SUFFIX.search(rest[-60:])
+    if outer:
+        codes.append(int(outer[1]))
+        rest = rest[: len(rest) - len(outer[0])]
+    rest, tool = _peel(rest, codes)
+    if rest.startswith("{") and (value := parse(rest)) is not ABSENT and _message_of(value):
+        return _within(value, codes, tool)
+    if rest.startswith("Traceback (most recent call last)"):
+        rest = rest.rpartition("\n")[2].strip() or rest
+    return _make(rest or text.strip(), codes, tool, None)
+
+
+def _peel(rest: str, codes: list[int]) -> tuple[str, str | None]:
+    """Take off what stands in front of the message; give the rest, and the tool if one is named."""
+    tool = None
+    for _ in range(_MAX_LAYERS):
+        before = rest
+        for prefix in _CODE_PREFIXES:
+            if found := prefix.match(rest):
+                codes.append(int(found[1]))
+                rest = rest[found.end() :]
+        if found := _TOOL_PREFIX.match(rest):
+            tool = tool or found[1]
+            rest = rest[found.end() :]
+        if found := _PLAIN_PREFIX.match(rest):
+            rest = rest[found.end() :]
+        if rest is before and (found := _LATER_CODE.search(rest[:_HEAD])):
+            codes.append(int(found[1]))
+            rest = rest[found.end() :]
+        if rest is before:
+            break
+    return rest.strip(), tool
+
+
+def explain_value(value: Any) -> Failure:
+    """Read an error that is JSON: an envelope, a JSON-RPC error, what web frameworks send."""
+    return _within(value, [], None)
+
+
+def _within(value: Any, codes: list[int], tool: str | None) -> Failure:
+    error = value.get("error")
+    inner = error if isinstance(error, dict) else value
+    for holder in (value, inner) if inner is not value else (value,):
+        code = holder.get("code")
+        if isinstance(code, int) and not isinstance(code, bool) and code < 0:
+            codes.append(code)
+    told = _message_of(value)
+    below = explain(told) if told else Failure("")
+    if below.outer_code is not None:
+        codes.append(below.outer_code)
+    if below.code is not None:
+        codes.append(below.code)
+    data = next((inner[key] for key in ("data", "details") if inner.get(key) is not None), None)
+    return _make(below.message, codes, tool or below.tool, data if data is not None else below.data)
+
+
+def _make(message: str, codes: list[int], tool: str | None, data: Any) -> Failure:
+    code = codes[-1] if codes else None
+    outer = codes[0] if codes and codes[0] != code else None
+    if tool is None and (found := _TOOL.search(message[:_HEAD])):
+        tool = next(name for name in found.groups() if name)
+    return Failure(message, code, outer, tool, data)
+
+
+def _message_of(value: Any) -> str:
+    """Give the message of an error that is JSON; "" if it has none."""
+    if not isinstance(value, dict):
+        return ""
+    error = value.get("error")
+    if isinstance(error, str) and error:
+        # Some say what kind of error it is, and beside it what went wrong.
+        message = value.get("message") or value.get("error_description")
+        return message if isinstance(message, str) and message and " " not in error else error
+    for holder in (error, value):
+        if isinstance(holder, dict):
+            for key in ("message", "msg", "detail", "error_description", "errorMessage", "title"):
+                if isinstance(holder.get(key), str) and holder[key]:
+                    return str(holder[key])
+    return ""
