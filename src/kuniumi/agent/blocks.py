@@ -130,7 +130,6 @@ def _read_link(sent: dict[str, Any], notes: list[str]) -> Block:
 def _read_resource(sent: dict[str, Any], notes: list[str]) -> Block:
     inner = sent.get("resource")
     if not isinstance(inner, dict):
-        notes.append("a resource has no contents")
         inner = {}
     declared = read_media_type(_either(inner, "mimeType", "mime_type"))
     text, data, found = inner.get("text"), "", declared
@@ -138,7 +137,7 @@ def _read_resource(sent: dict[str, Any], notes: list[str]) -> Block:
         text = ""
         if inner.get("blob") is not None:
             data, found = _read_data(inner["blob"], declared, "resource", notes)
-        elif inner:
+        else:
             notes.append("a resource has neither text nor a blob")
     elif inner.get("blob") is not None:
         notes.append("a resource has both text and a blob: its text was taken")

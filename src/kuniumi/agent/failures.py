@@ -26,19 +26,22 @@ _CODE_PREFIXES = (
     re.compile(rf"(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*(?::|-(?=\s)|$)\s*", _I),
     # The same, once another layer was taken off: "-32602: …", "[-32602] …".
     re.compile(r"\[?(-32\d{3})\]?\s*(?::|$|(?<=\])\s)\s*"),
-    re.compile(r"error (?:code\s*:?\s*)?(-32\d{3})\s*(?::|-(?=\s)|$)\s*", _I),
+    re.compile(r"error \(?(?:code\s*:?\s*)?(-32\d{3})\)?\s*(?::|-(?=\s)|$)\s*", _I),
 )
 _TOOL_PREFIX = re.compile(
     r"error\s+(?:executing|calling|running|invoking)\s+(?:the\s+)?(?:mcp\s+)?(?:tool|function)\s*:?\s*"
     r"['\"`]?([\w.\-/]+?)['\"`]?\s*:\s+",
     _I,
 )
+_DECORATION = re.compile(r"\A[\W_]{1,4}(?=(?:mcp |tool )?error\b)", _I)
 _PLAIN_PREFIX = re.compile(
-    r"(?:uncaught\s+)?(?:mcp|tool|json-?rpc)?[ _]?error\s*:\s*"
-    r"|error\s+(?:executing|calling|invoking)\s+(?:the\s+)?(?:mcp\s+)?tool\s*:\s*"
+    r"(?:uncaught\s+)?(?:mcp|tool|json-?rpc)?[ _]?error\**\s*:\**\s*|mcp\s*error\s*:\s*", _I
+)
+# What only says on what way an error came: it is taken off if a code or a JSON error is behind it.
+_WAY_PREFIX = re.compile(
+    r"error\s+(?:executing|calling|invoking)\s+(?:the\s+)?(?:mcp\s+)?tool\s*:\s*"
     r"|error\s+invoking\s+remote\s+method\s+'[^'\n]{0,100}'\s*:\s*"
-    r"|error\s+posting\s+to\s+endpoint\s*(?:\(http\s+\d+\))?\s*:\s*"
-    r"|mcp\s*error\s*:\s*",
+    r"|error\s+posting\s+to\s+endpoint\s*(?:\(http\s+\d+\))?\s*:\s*",
     _I,
 )
 _LATER_CODE = re.compile(rf"(?<=[:(]\s)(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*:\s*", _I)
@@ -60,7 +63,8 @@ _KINDS_OF_ERROR = (
 _LOOKS_FAILED = re.compile(
     rf"""[\W_]{{0,4}}(?:
         (?:(?:{_KINDS_OF_ERROR})\s)? error \**\s*:\s* (?P<rest>[^\n]*)
-      | (?:mcp|json-?rpc)[ _]?error\s*:?\s*\(?(?:code:?\s*)?-\d
+      | (?:mcp|json-?rpc)[ _]?error\s*:?\s*\(?(?:code:?\s*)?-?\d
+      | error\s\[[^\]\n]{{1,60}}\]\s*:
       | error\s+\(?(?:code\s*:?\s*)?(?:-32\d\d\d|[45]\d\d)\b
       | error\s+(?:executing|calling|running|invoking|posting)\s
       | (?-i:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)) (?:\s\[[^\]\n]*\]|\(\w*\))? :\s*\S
@@ -73,7 +77,7 @@ _LATER_MCP = re.compile(r"(?:[^\n:]{1,80}:\s+){1,4}mcp[ _]?error\s*:?\s*\(?-\d{1
 _NO_ERROR = re.compile(
     r"(?:none|null|nil|no|false|n/?a|ok|nothing|undefined|zero|-+|\[\]|\{\}|''|\"\")?[.,;!\s]*"
     r"|(?:none|no errors?|nothing)\b.*"
-    r"|[+±-]?\s*(?!(?:4|5)\d\d\s*\Z)\d[\d.,]*(?:e[+-]?\d+)?\s*(?:%|[a-zµ]{1,4}\b)?.{0,20}",
+    r"|[+±-]?\s*(?!(?:4|5)\d\d\s*\Z)\d[\d.,]*(?:e[+-]?\d+)?\s*(?:%|[a-zµ]{1,4}\b)?[.,;!]?",
     _I,
 )
 
@@ -161,34 +165,43 @@ def explain(text: str) -> Failure:
     if outer:
         codes.append(int(outer[1]))
         rest = rest[: len(rest) - len(outer[0])]
-    rest, tool = _peel(rest, codes)
+    rest = _DECORATION.sub("", rest, count=1)
+    known = len(codes)
+    plain, rest, tool = _peel(rest, codes)
     if rest.startswith("{") and (value := parse(rest)) is not ABSENT and _message_of(value):
         return _within(value, codes, tool)
+    if len(codes) == known:
+        rest = plain
     if rest.startswith("Traceback (most recent call last)"):
         rest = rest.rpartition("\n")[2].strip() or rest
     return _make(rest or text.strip(), codes, tool, None)
 
 
-def _peel(rest: str, codes: list[int]) -> tuple[str, str | None]:
-    """Take off what stands in front of the message; give the rest, and the tool if one is named."""
-    tool = None
+def _peel(rest: str, codes: list[int]) -> tuple[str, str, str | None]:
+    """Take off what stands in front of the message: the plain words `Error:`, then all the rest.
+
+    Give what is left after the former and after the latter, and the tool if one is named.
+    """
+    tool = plain = None
     for _ in range(_MAX_LAYERS):
         before = rest
         for prefix in _CODE_PREFIXES:
             if found := prefix.match(rest):
                 codes.append(int(found[1]))
                 rest = rest[found.end() :]
-        if found := _TOOL_PREFIX.match(rest):
-            tool = tool or found[1]
-            rest = rest[found.end() :]
         if found := _PLAIN_PREFIX.match(rest):
             rest = rest[found.end() :]
+        if found := _TOOL_PREFIX.match(rest) or _WAY_PREFIX.match(rest):
+            plain = rest if plain is None else plain
+            tool = tool or (found[1] if found.re is _TOOL_PREFIX else None)
+            rest = rest[found.end() :]
         if rest is before and (found := _LATER_CODE.search(rest[:_HEAD])):
+            plain = rest if plain is None else plain
             codes.append(int(found[1]))
             rest = rest[found.end() :]
         if rest is before:
             break
-    return rest.strip(), tool
+    return (rest if plain is None else plain).strip(), rest.strip(), tool
 
 
 def explain_value(value: Any) -> Failure:

@@ -245,9 +245,10 @@ def _read_foreign(sent: Any, raw: Any, notes: list[str], wrapped: int) -> Answer
     if plain.get("type") in _BLOCK_TYPES:
         return _read_content([plain], ABSENT, raw, notes, wrapped)
     _drop_what_nobody_set(plain)
-    for name in ("structuredContent", "structured_content"):
-        if name in plain:
-            plain[name] = make_plain(plain[name], notes)
+    content = plain.pop("content", ABSENT) if _is_result(plain) else ABSENT
+    plain = make_plain(plain, notes)  # only a block's data may be bytes
+    if content is not ABSENT:
+        plain["content"] = content
     return _read_object(plain, raw, notes, wrapped)
 
 
@@ -325,7 +326,7 @@ def _read_result(sent: dict[str, Any], raw: Any, notes: list[str], wrapped: int)
         answer = conclude_failed(raw, notes, blocks, structured)
     else:
         answer = _read_content(content, structured, raw, notes, wrapped)
-        if kind not in {None, "complete"}:
+        if kind is not None and kind != "complete":
             note = f"the result is of an unknown type: {clean(str(kind))[:50]}"
             answer = replace(answer, warnings=(*answer.warnings, note))
     return replace(answer, meta=meta) if isinstance(meta, dict) and meta else answer

@@ -33,6 +33,7 @@ _TOLD = (
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"),
     *("minProperties", "maxProperties", "contentEncoding", "contentMediaType", "const"),
 )
+_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _EVERYWHERE = frozenset({"type", "enum", "description", "title", "properties", "required", "items"})
 
 
@@ -259,6 +260,8 @@ class _Tightener:
     def __init__(self, root: Schema, strict: _Strict) -> None:
         self.root = root
         self.strict = strict
+        self.nodes = 0
+        self.depths: dict[str, int] = {}
 
     def whole(self) -> Schema:
         root = {"additionalProperties": False, **self.root}
@@ -268,13 +271,14 @@ class _Tightener:
         return made
 
     def go(self, node: Any, depth: int) -> Schema:
-        if not isinstance(node, dict) or depth > _MAX_DEPTH:
+        self.nodes += 1
+        if not isinstance(node, dict) or depth > _MAX_DEPTH or self.nodes > _MAX_NODES:
             raise _NotStrictError
         arms = node.get("allOf")
         if isinstance(arms, list) and len(arms) == 1 and isinstance(arms[0], dict):
             rest = {key: item for key, item in node.items() if key != "allOf"}
             return self.go({**arms[0], **rest}, depth)
-        if any(keyword in node for keyword in _NOT_STRICT):
+        if any(keyword in node for keyword in _NOT_STRICT) or not _is_well_formed(node):
             raise _NotStrictError
         if "oneOf" in node:
             if "anyOf" in node:
@@ -368,7 +372,11 @@ class _Tightener:
                     raise _NotStrictError
                 return 0
             target = resolve(root, ref)
-            return self.depth(target, root, (*inside, ref)) if isinstance(target, dict) else 0
+            if isinstance(target, dict) and target.get("$ref") == ref:
+                raise _NotStrictError  # it says nothing but itself
+            if ref not in self.depths and isinstance(target, dict):
+                self.depths[ref] = self.depth(target, root, (*inside, ref))
+            return self.depths.get(ref, 0)
         below = [*node.get("properties", {}).values(), *node.get("anyOf", [])]
         if "items" in node:
             below.append(node["items"])
@@ -499,6 +507,22 @@ def _map_children(node: Schema, act: Callable[[Any], Any]) -> Schema:
         if isinstance(made.get(keyword), dict):
             made[keyword] = act(made[keyword])
     return made
+
+
+def _is_well_formed(node: Schema) -> bool:
+    """Whether the keywords that a strict dialect relies on have values that mean something."""
+    kind = node.get("type", "null")
+    kinds = kind if isinstance(kind, list) else [kind]
+    choices = [node[keyword] for keyword in ("anyOf", "oneOf", "enum") if keyword in node]
+    maps = [node[keyword] for keyword in ("properties", "$defs", "items") if keyword in node]
+    return (
+        bool(kinds)
+        and all(isinstance(each, str) and each in _TYPES for each in kinds)
+        and all(isinstance(each, list) and each for each in choices)
+        and all(isinstance(each, dict) for each in maps)
+        and isinstance(node.get("$ref", ""), str)
+        and isinstance(node.get("description", ""), str)
+    )
 
 
 def _refs_in(node: Any) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.agent.answer import Block
-from kuniumi.agent.providers.rendering import Carrier, Rendering, marked, render, text_of
+from kuniumi.agent.providers.rendering import Carrier, Rendering, render, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def respond(turns: Sequence[Turn], how: Rendering) -> list[dict[str, Any]]:
         {
             "type": "function_call_output",
             "call_id": call_id or "",
-            "output": _output(render(answer, how, _RESPONSES.carries), answer),
+            "output": _output(render(answer, how, _RESPONSES.carries, mark=True)),
         }
         for call_id, _name, answer in turns
     ]
@@ -44,26 +44,22 @@ def respond_chat(turns: Sequence[Turn], how: Rendering) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     for call_id, _name, answer in turns:
-        parts = render(answer, how, _CHAT.carries)
+        parts = render(answer, how, _CHAT.carries, mark=True)
         media = [part for part in parts if isinstance(part, Block)]
-        text = marked(answer, text_of(parts))
-        messages.append({"role": "tool", "tool_call_id": call_id or "", "content": text})
+        content = text_of(parts)
+        messages.append({"role": "tool", "tool_call_id": call_id or "", "content": content})
         if media:
             shown.append({"type": "text", "text": f"From the tool call {call_id}:"})
             shown.extend(map(_chat_part, media))
     return [*messages, {"role": "user", "content": shown}] if shown else messages
 
 
-def _output(parts: list[str | Block], answer: Any) -> str | list[dict[str, Any]]:
+def _output(parts: list[str | Block]) -> str | list[dict[str, Any]]:
     if all(isinstance(part, str) for part in parts):
-        return marked(answer, text_of(parts))
-    if answer.declared_error and isinstance(parts[0], Block):
-        parts.insert(0, "Error:")
+        return text_of(parts)
     return [
-        {"type": "input_text", "text": marked(answer, part) if index == 0 else part}
-        if isinstance(part, str)
-        else _item(part)
-        for index, part in enumerate(parts)
+        {"type": "input_text", "text": part} if isinstance(part, str) else _item(part)
+        for part in parts
     ]
 
 

@@ -41,8 +41,13 @@ class Carrier(NamedTuple):
         return block.mime_type in self.types and byte_count(block.data) <= self.max_bytes
 
 
-def render(answer: Answer, how: Rendering, carries: Callable[[Block], bool]) -> list[str | Block]:
-    """Give words and media in order, never nothing; adjacent words are put together."""
+def render(
+    answer: Answer, how: Rendering, carries: Callable[[Block], bool], *, mark: bool = False
+) -> list[str | Block]:
+    """Give words and media in order, never nothing; adjacent words are put together.
+
+    `mark` says in words that an error is one, for a wire that has no flag for it.
+    """
     parts: list[str | Block] = []
     for part in answer.parts:
         if isinstance(part, str):
@@ -51,6 +56,9 @@ def render(answer: Answer, how: Rendering, carries: Callable[[Block], bool]) -> 
             parts.append(part)
         else:
             _say(describe(part), parts)
+    if mark and answer.declared_error and not _says_so(parts):
+        first = parts.pop(0) if parts and isinstance(parts[0], str) else ""
+        parts.insert(0, f"Error: {first}".rstrip())
     if how.neutralise:
         parts = [neutralise(part) if isinstance(part, str) else part for part in parts]
     if how.max_chars is not None:
@@ -65,13 +73,10 @@ def text_of(parts: Sequence[str | Block]) -> str:
     return "\n".join(part if isinstance(part, str) else describe(part) for part in parts)
 
 
-def marked(answer: Answer, text: str) -> str:
-    """Say that this is an error, for a wire that has no flag for it."""
-    head = text[:200].lstrip().lower()
-    if not answer.declared_error or head.startswith(("error", "mcp error")):
-        return text
-    told = head.startswith("{") and '"error"' in head
-    return text if told else f"Error: {text}"
+def _says_so(parts: Sequence[str | Block]) -> bool:
+    """Whether the words say of themselves that this is an error."""
+    head = parts[0][:200].lstrip().lower() if parts and isinstance(parts[0], str) else ""
+    return head.startswith(("error", "mcp error")) or (head.startswith("{") and '"error"' in head)
 
 
 def _say(words: str, parts: list[str | Block]) -> None:
