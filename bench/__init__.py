@@ -7,6 +7,6 @@ The budgets are ratios measured in one run, so they mean the same on any machine
 - `load` drives it with `wrk`.
 - `cold` runs a program from start to exit and says what it cost.
 - `report` holds samples, compares them with budgets, and prints tables.
-- `http_calls` and `cgi_cold` are the benchmarks; `contenders` says who takes part.
+- `http_calls`, `mcp_http`, `mcp_stdio`, `cgi_cold` and `agent_answers` are the benchmarks; `contenders` says who takes part.
 - `apps/` holds the programs under test, one small file each.
 """

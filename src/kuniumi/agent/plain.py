@@ -14,11 +14,30 @@ from kuniumi.agent.words import clean
 
 _MAX_DEPTH = 200
 _MAX_NODES = 1_000_000
+_DECODED = frozenset({str, int, float, bool, type(None)})
 
 
 def make_plain(value: Any, notes: list[str], *, keep_bytes: bool = False) -> Any:
     """Give the value as plain data that encodes as JSON; bytes may stay, as a block's data."""
     return _Walk(notes, keep_bytes=keep_bytes).go(value, 0)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether this is what a JSON decoder gives, and nothing else; no for what is too large."""
+    waiting, seen = [value], 0
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is dict:
+            waiting.extend(each.values())
+        elif kind is list:
+            waiting.extend(each)
+        elif kind not in _DECODED:
+            return False
+        seen += 1
+        if seen > _MAX_NODES:
+            return False
+    return True
 
 
 class _Walk:

@@ -23,7 +23,7 @@ from kuniumi.agent.blocks import read_block
 from kuniumi.agent.conclude import conclude, conclude_error, conclude_failed
 from kuniumi.agent.failures import explain, explain_value
 from kuniumi.agent.json_text import ABSENT, parse, write
-from kuniumi.agent.plain import fields_of, make_plain
+from kuniumi.agent.plain import fields_of, is_plain, make_plain
 from kuniumi.agent.words import clean, leave_out_base64
 
 _MAX_WRAPPINGS = 5
@@ -234,21 +234,26 @@ def _read_foreign(sent: Any, raw: Any, notes: list[str], wrapped: int) -> Answer
         if sent.value is not None or not sent.content:
             found["structuredContent"] = sent.value
         return _read_result(make_plain(found, notes, keep_bytes=True), raw, notes, wrapped)
-    if fields_of(sent) is None:
+    if getattr(type(sent), "__pydantic_root_model__", False):
+        return _read(sent.root, raw, notes, wrapped)
+    fields = fields_of(sent)
+    if fields is None:
         notes.append(f"an answer is an object of type {type(sent).__name__}")
-        text = make_plain(sent, [])
-        block = Block("text", text if isinstance(text, str) else str(text), raw=sent)
+        block = Block("text", str(make_plain(sent, [])), raw=sent)
         return _read_blocks((block,), ABSENT, raw, notes, wrapped)
-    plain = make_plain(sent, notes, keep_bytes=True)
-    if not isinstance(plain, dict):
-        return _read(plain, raw, notes, wrapped)
-    if plain.get("type") in _BLOCK_TYPES:
-        return _read_content([plain], ABSENT, raw, notes, wrapped)
-    _drop_what_nobody_set(plain)
-    content = plain.pop("content", ABSENT) if _is_result(plain) else ABSENT
-    plain = make_plain(plain, notes)  # only a block's data may be bytes
+    if fields.get("type") in _BLOCK_TYPES:
+        return _read_content([sent], ABSENT, raw, notes, wrapped)
+    content = fields.pop("content", ABSENT)
+    plain = {
+        name: item if is_plain(item) else make_plain(item, notes) for name, item in fields.items()
+    }
     if content is not ABSENT:
-        plain["content"] = content
+        plain["content"] = make_plain(
+            content, notes, keep_bytes=True
+        )  # a block's data may be bytes
+    _drop_what_nobody_set(plain)
+    if content is not ABSENT and not _is_result(plain):
+        plain["content"] = make_plain(content, notes)
     return _read_object(plain, raw, notes, wrapped)
 
 

@@ -99,6 +99,7 @@ _GEMINI_KEEPS = _EVERYWHERE | frozenset(
         "additionalProperties",
     ]
 )
+_NOT_AT_ROOT = frozenset({"anyOf", "oneOf", "allOf", "enum", "const", "not", "items"})
 _NOT_STRICT = (
     *("allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "prefixItems"),
     *("patternProperties", "contains", "propertyNames", "unevaluatedProperties", "dependencies"),
@@ -213,7 +214,7 @@ class _Inliner:
 
 def _as_object(root: Schema) -> Schema:
     """Give a root that is an object and nothing else: no provider takes a choice there."""
-    merged = {key: item for key, item in root.items() if key not in {"anyOf", "oneOf", "allOf"}}
+    merged = {key: item for key, item in root.items() if key not in _NOT_AT_ROOT}
     properties = dict(_dict(root.get("properties")))
     required = [name for name in _list(root.get("required")) if isinstance(name, str)]
     for keyword in ("allOf", "anyOf", "oneOf"):
