@@ -17,6 +17,7 @@ SOURCE = HERE.parents[1] / "src"
 
 Wrong = list[tuple[Any, str]]
 Validate = Callable[[Iterable[tuple[str, Any]]], Wrong]
+StreamThere = Callable[[dict[str, list[Any]]], dict[str, dict[str, Any]]]
 ReadThere = Callable[[list[Any]], list[dict[str, Any]]]
 
 
@@ -29,6 +30,19 @@ def wrong_with() -> Validate:
         given = [{"as": provider, "what": what} for provider, what in sent]
         said = _lines(python, HERE / "validate.py", given)
         return [(each, told) for each, told in zip(given, said, strict=True) if told]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def stream_there() -> StreamThere:
+    """Read streaming events as the providers' own objects; give what each stream came to."""
+    python = _python("KUNIUMI_MODELS")
+
+    def run(streams: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
+        sent = [{"as": provider, "what": events} for provider, events in streams.items()]
+        said = _lines(python, HERE / "stream_objects.py", sent)
+        return dict(zip(streams, map(json.loads, said), strict=True))
 
     return run
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuniumi import agent
+from tests.agent.conftest import StreamThere
 
 
 def run(*chunks: Any) -> agent.Stream:
@@ -287,6 +288,26 @@ def test_the_events_of_every_provider_come_to_the_same(events: list[Any], finish
     found = [(call.id, call.name, call.parsed()) for call in stream.tool_calls]
     assert found == [("a", "f", {"x": 1}), ("b", "g", {})]
     assert stream.extras == {}
+
+
+def test_the_packages_own_objects_come_to_the_same(stream_there: StreamThere) -> None:
+    streams = {"anthropic": ANTHROPIC, "responses": RESPONSES, "chat": CHAT, "gemini": GEMINI}
+    # What a package's helper tells beside the events is made by the helper alone.
+    plain = {
+        name: [vars(each) if isinstance(each, Event) else each for each in events]
+        for name, events in streams.items()
+    }
+    for name, found in stream_there(
+        {
+            name: [each for each in events if "snapshot" not in each]
+            for name, events in plain.items()
+        }
+    ).items():
+        assert found["objects"], name
+        assert (found["thinking"], found["content"]) == ("hm", "Let me see."), name
+        assert found["calls"] == [["a", "f", {"x": 1}], ["b", "g", {}]], name
+        assert found["finish"], name
+        assert found["extras"] == {}, name
 
 
 def test_calls_of_gemini_without_ids_are_calls_of_their_own() -> None:
