@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMMANDS = ("serve", "call", "list", "describe", "openapi", "mcp", "cgi", "completion")
+_WITHOUT_APP = ("read",)
 _TWO_WORDS = ("mcp install", "mcp inspect")
 """Commands after whose second word the file may stand as well."""
 
@@ -29,7 +30,6 @@ Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
   kuniumi list app.py                         kuniumi describe app.py Add
   kuniumi openapi app.py                      kuniumi completion bash
   kuniumi mcp app.py                          for a model, on stdin and stdout
-  kuniumi mcp app.py install --client cursor  so that this client starts it
   kuniumi mcp app.py install --client cursor  so that a client of MCP starts it
   kuniumi read < answer.json                  what a tool answered, as models see it
 
@@ -90,7 +90,7 @@ def _without_app(words: list[str]) -> int | None:
     if words[0] == "__complete":
         from kuniumi.serve.completion import complete_program  # noqa: PLC0415 - few press Tab
 
-        return complete_program(_COMMANDS, words[1:])
+        return complete_program((*_COMMANDS, *_WITHOUT_APP), words[1:])
     if words[0] == "completion" and len(words) == 2 and not _is_reference(words[1]):
         from kuniumi.serve.completion import script  # noqa: PLC0415
 
@@ -104,7 +104,7 @@ def _without_app(words: list[str]) -> int | None:
         if _is_reference(words[0]):
             msg = f"what shall be done with {words[0]}? For example: kuniumi list {words[0]}"
         else:
-            msg = f"{words[0]!r} is no command: there are {', '.join(_COMMANDS)}"
+            msg = f"{words[0]!r} is no command: there are {', '.join((*_COMMANDS, *_WITHOUT_APP))}"
         raise UsageError(msg)
     return None
 
