@@ -451,6 +451,15 @@ def test_questions_are_kept_as_they_were_asked() -> None:
                 "media": [{"type": "image", "mimeType": "image/png", "bytes": 70}],
             },
         ),
+        (
+            blocks(image(), structuredContent=[1]),
+            {
+                "type": "mixed",
+                "text": "[image: image/png, 70 bytes]\n[1]",
+                "media": [{"type": "image", "mimeType": "image/png", "bytes": 70}],
+                "value": [1],
+            },
+        ),
     ],
 )
 def test_the_plain_form(raw: Any, plain: Any) -> None:

@@ -102,7 +102,8 @@ class Answer(Struct, frozen=True, kw_only=True):
                 "requestState": self.request_state,
             }
         if self.kind in {"media", "mixed"}:
-            return {"type": self.kind, "text": self.text, "media": self._list_media()}
+            found = {"type": self.kind, "text": self.text, "media": self._list_media()}
+            return {**found, "value": self.value} if self.has_value else found
         return {"type": "text", "text": self.text}
 
     def check(self, schema: Any) -> tuple[Problem, ...]:
