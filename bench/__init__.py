@@ -1,6 +1,6 @@
 """Benchmarks: what a call costs through Kuniumi, beside its peers and the bare server.
 
-`python -m bench [http|cgi|all]` prints the tables; `bench.__main__` has the options.
+`python -m bench [http|mcp|cgi|files|agent|all]` prints the tables; `bench.__main__` has the options.
 The budgets are ratios measured in one run, so they mean the same on any machine:
 
 - `servers` starts a process, waits until it listens, reads its CPU clock, stops it.
