@@ -68,10 +68,7 @@ def run(service: Service, *, max_message: int, drain: float) -> int:
 
 
 async def _serve(service: Service, stdin: int, stdout: int, max_message: int, drain: float) -> int:
-    outlet = Outlet(stdout)
-    connection = Connection(Desk(service, secrets.token_bytes(32)), outlet)
-    inlet = Inlet(stdin, max_message, lambda line: connection.take(line, max_message))
-    connection.inlet = inlet
+    connection, inlet, outlet = connect(service, stdin, stdout, max_message)
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -102,6 +99,17 @@ async def _fail_to_open(service: Service) -> StartError:
     except StartError as error:
         return error
     return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+
+def connect(
+    service: Service, stdin: int, stdout: int, max_message: int
+) -> tuple[Connection, Inlet, Outlet]:
+    """Put a connection between two pipes. It begins to read when its inlet is resumed."""
+    outlet = Outlet(stdout)
+    connection = Connection(Desk(service, secrets.token_bytes(32)), outlet)
+    inlet = Inlet(stdin, max_message, lambda line: connection.take(line, max_message))
+    connection.inlet = inlet
+    return connection, inlet, outlet
 
 
 class Work:
