@@ -21,7 +21,7 @@ from typing import Any
 
 from kuniumi.wire.sse import EventReader
 from tests.http.server import Reply, Server, exchange
-from tests.mcp.official import STATELESS, problems
+from tests.mcp.official import STATELESS, problems, revision_of
 
 Message = dict[str, Any]
 
@@ -33,6 +33,7 @@ CALCULATOR = ROOT / "examples" / "calculator" / "app.py"
 HANDSHAKE = "2025-11-25"
 BOTH = (HANDSHAKE, STATELESS)
 PATIENCE = 20.0
+_LONGEST_ID = 1000  # a server need not repeat more
 
 _PREFIX = "io.modelcontextprotocol/"
 
@@ -79,6 +80,20 @@ def encoded(message: bytes | Any) -> bytes:
     return message if isinstance(message, bytes) else json.dumps(message).encode()
 
 
+def asked_in(message: bytes | Any) -> Message | None:
+    """Give the request that a message is, or would be, if an answer may name its id."""
+    if isinstance(message, bytes):
+        try:
+            message = json.loads(message)
+        except (ValueError, RecursionError):
+            return None
+    if not isinstance(message, dict) or "result" in message or "error" in message:
+        return None
+    key = message.get("id")
+    is_id = isinstance(key, (int, str)) and not isinstance(key, bool)
+    return message if is_id and len(str(key)) < _LONGEST_ID else None
+
+
 # ---- on stdio --------------------------------------------------------------------------------------
 
 
@@ -120,11 +135,16 @@ class Pipe:
     def send(self, *messages: bytes | Any, end: bytes = b"\n") -> None:
         """Send messages, or anything else, a line each."""
         for message in messages:
-            if isinstance(message, dict) and "method" in message and _is_key(message.get("id")):
-                self._asked[message["id"]] = message
+            self.expect(message)
         assert self.process.stdin is not None
         self.process.stdin.write(b"".join(encoded(message) + end for message in messages))
         self.process.stdin.flush()
+
+    def expect(self, message: bytes | Any) -> None:
+        """Note what an answer may be about."""
+        asked = asked_in(message)
+        if asked is not None:
+            self._asked[asked["id"]] = asked
 
     def hear(self, seconds: float = PATIENCE) -> Message:
         """Give the next message of the server."""
@@ -136,7 +156,9 @@ class Pipe:
     def _judge(self, line: bytes) -> Message:
         message: Message = json.loads(line)
         answers = self._asked.get(message.get("id")) if "method" not in message else None
-        WITNESS.hear(line, self.revision, answers)
+        # On one stream a client may speak in both ways: an answer belongs to its request's.
+        revision = revision_of(answers, HANDSHAKE) if answers else self.revision
+        WITNESS.hear(line, revision, answers)
         return message
 
     def ask(self, message: Message) -> Message:
@@ -212,10 +234,6 @@ def piped(
             pipe.stop()
 
 
-def _is_key(value: object) -> bool:
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
-
-
 def _adds(answer: Message) -> bool:
     result = answer.get("result", {})
     return result.get("structuredContent") == {"result": 10} and result.get("isError") is False
@@ -260,9 +278,13 @@ class Poster:
 
     def judge(self, message: bytes | Any, reply: Reply) -> None:
         """Hold all that an answer says to the schema."""
+        asked = asked_in(message)
         for said in messages_of(reply):
-            is_answer = "method" not in said and isinstance(message, dict)
-            WITNESS.hear(said, self.revision, message if is_answer else None)
+            code = said.get("error", {}).get("code")
+            # A message that is no JSON has no id that could be told, nor has one that nobody read.
+            unread = "id" not in said and (code == -32700 or reply.status not in {200, 400, 404})
+            is_answer = "method" not in said and not unread
+            WITNESS.hear(said, self.revision, asked if is_answer else None)
 
     def shake_hands(self, **capabilities: Any) -> Message:
         """Agree on the revision, and keep the session if there is one."""

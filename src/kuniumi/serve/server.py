@@ -223,7 +223,7 @@ def _outlive_exits(loop: AbstractEventLoop, begun: Callable[[], None]) -> None:
                     raise
 
     loop.run_forever = run_forever  # type: ignore[method-assign]
-    loop.run_until_complete = run_until_complete  # type: ignore[method-assign]
+    loop.run_until_complete = run_until_complete  # type: ignore[method-assign, assignment]
 
 
 def apply(settings: Settings, service: Service) -> None:

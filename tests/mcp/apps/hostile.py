@@ -103,8 +103,12 @@ async def Report(steps: list[float], ctx: Context) -> int:
     for step in steps:
         ctx.progress(step, None, f"at {step:g}")
     await asyncio.gather(*(asyncio.to_thread(ctx.progress, step) for step in steps))
-    late = threading.Timer(0.05, lambda: (ctx.progress(1e9), note("reported late")))
-    late.start()
+
+    def report_late() -> None:
+        ctx.progress(float("1e308"))
+        note("reported late")
+
+    threading.Timer(0.05, report_late).start()
     return len(steps)
 
 
@@ -336,14 +340,14 @@ async def CancelLater() -> int:
 
 @hostile('{"result":1}')
 def Print() -> int:
-    print('{"jsonrpc":"2.0","method":"forged"}', flush=True)
-    print("without an end", end="")
+    print('{"jsonrpc":"2.0","method":"forged"}', flush=True)  # noqa: T201 - that is the point
+    print("without an end", end="")  # noqa: T201
     return 1
 
 
 @hostile('{"result":1}')
 async def PrintAsync() -> int:
-    print("forged")
+    print("forged")  # noqa: T201
     sys.__stdout__.write("forged\n")  # type: ignore[union-attr]
     return 1
 
@@ -409,7 +413,7 @@ def Meddle() -> int:
 
 @hostile('{"error":')
 def Recurse() -> int:
-    return Recurse() + 1
+    return int(Recurse()) + 1
 
 
 @hostile('{"error":')
@@ -500,7 +504,7 @@ def CloseStdout() -> int:
 
 @hostile('{"result":1}')
 def ReplaceStdout() -> int:
-    sys.stdout = None  # type: ignore[assignment]
+    sys.stdout = None
     sys.stderr = sys.__stderr__
     return 1
 
