@@ -105,7 +105,9 @@ class Pipe:
         self.revision = revision
         self.told: list[Message] = []  # what came while an answer was awaited
         self._asked: dict[Any, Message] = {}
-        self._lines: queue.Queue[bytes] = queue.Queue()
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        self.listening = threading.Event()  # cleared by a client that reads no more
+        self.listening.set()
         threading.Thread(target=self._listen, daemon=True).start()
         if revision != STATELESS:
             self.shake_hands()
@@ -113,8 +115,9 @@ class Pipe:
     def _listen(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(b"")
+            self.lines.put(line)
+            self.listening.wait()
+        self.lines.put(b"")
 
     def shake_hands(self, **capabilities: Any) -> Message:
         """Agree on the revision."""
@@ -148,7 +151,7 @@ class Pipe:
 
     def hear(self, seconds: float = PATIENCE) -> Message:
         """Give the next message of the server."""
-        line = self._lines.get(timeout=seconds)
+        line = self.lines.get(timeout=seconds)
         assert line, f"it ended: {self.process.wait(PATIENCE)}"
         assert line.endswith(b"\n"), line
         return self._judge(line)
@@ -189,7 +192,7 @@ class Pipe:
     def rest(self) -> list[Message]:
         """Give all that is still said until the process has ended."""
         said = []
-        while line := self._lines.get(timeout=PATIENCE):
+        while line := self.lines.get(timeout=PATIENCE):
             said.append(self._judge(line))
         assert self.process.wait(PATIENCE) == 0
         return said

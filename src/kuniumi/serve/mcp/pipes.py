@@ -101,6 +101,7 @@ class Outlet:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self.broken = False
+        self.eased: Callable[[], None] | None = None  # called when it is full no longer
 
     @property
     def is_full(self) -> bool:
@@ -124,6 +125,12 @@ class Outlet:
 
     def _flush(self) -> None:
         self._scheduled = False
+        was_full = self.is_full
+        self._write_out()
+        if was_full and not self.is_full and self.eased is not None:
+            self.eased()
+
+    def _write_out(self) -> None:
         try:
             while self._waiting and not self.broken:
                 if not self._poll.poll(0):

@@ -134,6 +134,7 @@ class Connection:
         self.desk = desk
         self.inlet: Inlet | None = None
         self._outlet = outlet
+        outlet.eased = self._breathe
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._terms = Terms(revision=LATEST_WITH_HANDSHAKE, pushes=True)  # until it says otherwise
