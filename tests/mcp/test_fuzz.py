@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from kuniumi import App, Context
 from kuniumi.serve.mcp import stdio
 from kuniumi.serve.mcp.pipes import Inlet
+from kuniumi.serve.mcp.sessions import MOST
 from tests.http.server import Server, eventually, serving
 from tests.mcp.official import STATELESS, examples, problems, revision_of
 from tests.mcp.witness import HANDSHAKE, MISCHIEF, Message, Pipe, Poster, asked_in, meta, piped
@@ -358,7 +359,7 @@ def check_http(
         assert starts[0]["status"] < 500, (exchange, sent)
         for name, value in starts[0]["headers"]:
             assert not set(name + value) & set(b"\r\n\0")
-    assert len(app.asgi.mcp.endpoint.sessions) <= LONG
+    assert len(app.asgi.mcp.endpoint.sessions) <= MOST
 
 
 @examined(SHORT)

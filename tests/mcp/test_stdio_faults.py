@@ -498,3 +498,112 @@ def test_thousands_of_calls_on_one_stream_are_each_answered_once() -> None:
         answers = [pipe.hear() for _ in range(count)]
         found = {each["id"]: each["result"]["structuredContent"]["result"] for each in answers}
         assert found == {number: number + 1 for number in range(count)}
+
+
+# ---- what would go on for ever -----------------------------------------------------------------------
+
+
+def listen(key: Any) -> Message:
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["test://watched-resource"]}
+    return request("subscriptions/listen", key, notifications=wanted)
+
+
+def ends_with(pipe: Pipe, said: list[Message]) -> None:
+    """Check that the last word is the end of the subscription."""
+    assert [each["id"] for each in said] == ["here"]
+    meta = said[0]["result"]["_meta"]
+    assert meta["io.modelcontextprotocol/subscriptionId"] == "here"
+    assert pipe.process.returncode == 0
+
+
+@pytest.mark.parametrize("way", ["signal", "end of input"])
+def test_a_subscription_keeps_no_process_alive(way: str) -> None:
+    with piped() as pipe:
+        pipe.send(listen("here"))
+        assert pipe.hear()["method"] == "notifications/subscriptions/acknowledged"
+        began = time.monotonic()
+        if way == "signal":
+            pipe.process.send_signal(signal.SIGTERM)
+        said = pipe.rest() if way == "signal" else pipe.end()
+        assert elapsed(began) < 1.5
+        ends_with(pipe, said)
+
+
+def test_a_subscription_that_is_cancelled_tells_nothing_more() -> None:
+    with piped(EVERYTHING) as pipe:
+        pipe.send(listen("here"))
+        assert pipe.hear()["method"] == "notifications/subscriptions/acknowledged"
+        pipe.ask(call("test_update_resource", 1))
+        pipe.ask(call("test_trigger_tool_change", 2))
+        while len(pipe.told) < 3:
+            pipe.told.append(pipe.hear())
+        told = [each["method"] for each in pipe.told]
+        assert told.count("notifications/resources/updated") == 1
+        assert told.count("notifications/tools/list_changed") == 2
+        pipe.told.clear()
+        pipe.send(cancel("here"))
+        pipe.ask(call("test_update_resource", 3))
+        pipe.ask(call("test_trigger_tool_change", 4))
+        assert pipe.told == []
+        assert pipe.end() == []
+
+
+@pytest.mark.parametrize("way", ["signal", "end of input"])
+def test_a_question_nobody_will_answer_keeps_no_process_alive(way: str) -> None:
+    with piped(EVERYTHING, revision=HANDSHAKE) as pipe:
+        pipe.shake_hands(sampling={})
+        pipe.send(call("test_sampling", 5, revision=HANDSHAKE, prompt="Are you there?"))
+        assert pipe.hear()["method"] == "sampling/createMessage"
+        began = time.monotonic()
+        if way == "signal":
+            pipe.process.send_signal(signal.SIGTERM)
+        (answer,) = pipe.rest() if way == "signal" else pipe.end()
+        assert elapsed(began) < 1.5
+        assert answer["result"]["isError"] is True
+
+
+def test_an_answer_is_taken_once_and_only_if_somebody_asked() -> None:
+    with piped(EVERYTHING, revision=HANDSHAKE) as pipe:
+        pipe.shake_hands(sampling={})
+        pipe.send(call("test_sampling", 5, revision=HANDSHAKE, prompt="Are you there?"))
+        asked = pipe.hear()
+        reply = {"role": "assistant", "content": {"type": "text", "text": "Yes"}, "model": "m"}
+        for key in ("another", None, 7, asked["id"], asked["id"]):
+            pipe.send({"jsonrpc": "2.0", "id": key, "result": reply})
+        said = [pipe.hear(), pipe.hear()]
+        assert [each["error"]["code"] for each in said if "error" in each] == [-32600]  # of `null`
+        (answer,) = (each for each in said if "result" in each)
+        assert answer["result"]["content"][0]["text"] == "LLM response: Yes"
+        assert pipe.end() == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": None},
+        {"result": []},
+        {"result": {}},
+        {"result": {"role": "assistant", "content": 7, "model": "m"}},
+        {"error": None},
+        {"error": "no"},
+        {"error": {}},
+        {"error": {"code": 1, "message": "no"}},
+        {"error": {"code": 1, "message": None}},
+    ],
+)
+def test_an_answer_that_is_none_fails_its_call_only(sampled: Pipe, answer: dict[str, Any]) -> None:
+    sampled.send(call("test_sampling", 5, revision=HANDSHAKE, prompt="Are you there?"))
+    sampled.send({"jsonrpc": "2.0", "id": sampled.hear()["id"], **answer})
+    failed = sampled.answer_to(5)
+    assert failed["result"]["isError"] is True
+    assert "Traceback" not in failed["result"]["content"][0]["text"]
+    assert sampled.told == []
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Iterator[Pipe]:
+    """Give a server whose client has a model."""
+    with piped(EVERYTHING, revision=HANDSHAKE) as pipe:
+        pipe.shake_hands(sampling={})
+        yield pipe
+        assert pipe.end() == []

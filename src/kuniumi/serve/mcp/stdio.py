@@ -119,6 +119,7 @@ class Work:
         self.task: asyncio.Task[None] | None = None
         self.cancelled = asyncio.Event()
         self.over = False
+        self.is_endless = False  # whether only a client, or the end of the connection, ends it
 
     def cancel(self) -> None:
         """Give it up: the function learns, and gets a moment to clean up."""
@@ -243,6 +244,7 @@ class Connection:
         subscription = changes.Subscription(params.notifications, self._send, request.key)
         self._send(changes.acknowledge(subscription))
         self._subscriptions.add(subscription)
+        work.is_endless = True
         try:
             await work.cancelled.wait()
         finally:
@@ -298,7 +300,12 @@ class Connection:
         for waiting in self._questions.values():
             if not waiting.done():
                 waiting.set_exception(FunctionError("The client is gone, and did not answer"))
-        tasks = [work.task for work in self._at_work.values() if work.task is not None]
+        tasks = []
+        for work in self._at_work.values():
+            if work.task is not None:
+                tasks.append(work.task)
+                if work.is_endless:
+                    work.task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
