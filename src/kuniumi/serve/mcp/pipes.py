@@ -31,6 +31,8 @@ class Inlet:
         self._loop = asyncio.get_running_loop()
         self._paused = True
         self._is_file = False
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
         self.ended = asyncio.Event()
 
     def resume(self) -> None:
@@ -51,7 +53,8 @@ class Inlet:
                 self._loop.remove_reader(self._descriptor)
 
     def _read(self) -> None:
-        if self._paused:
+        # A loop that a function broke off tells of the same bytes twice: a second read would block.
+        if self._paused or not self._poll.poll(0):
             return
         try:
             data = os.read(self._descriptor, _CHUNK)
