@@ -20,6 +20,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from kuniumi.core.codec import dumps
 from kuniumi.errors import UsageError
 from kuniumi.execute.alone import answer_named
