@@ -197,9 +197,10 @@ def _stop_softly(loop: AbstractEventLoop, app: AsgiApp) -> None:
 def _outlive_exits(loop: AbstractEventLoop, begun: Callable[[], None]) -> None:
     """Keep a loop running whatever a task raises, and tell when it begins to run for good.
 
-    `sys.exit()` in a task that a function started would end the worker, and everybody's calls.
+    `sys.exit()` in a task that a function started would end the worker, and everybody's calls; so
+    would `stop()`, which is for whoever runs the loop.
     """
-    run = loop.run_forever
+    run, run_to_end = loop.run_forever, loop.run_until_complete
     waiting = [begun]
 
     def run_forever() -> None:
@@ -212,7 +213,17 @@ def _outlive_exits(loop: AbstractEventLoop, begun: Callable[[], None]) -> None:
                 continue
             return
 
+    def run_until_complete(main: Any) -> Any:
+        main = loop.create_task(main)
+        while True:
+            try:
+                return run_to_end(main)
+            except RuntimeError:
+                if main.done():
+                    raise
+
     loop.run_forever = run_forever  # type: ignore[method-assign]
+    loop.run_until_complete = run_until_complete  # type: ignore[method-assign, assignment]
 
 
 def apply(settings: Settings, service: Service) -> None:

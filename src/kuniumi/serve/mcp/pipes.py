@@ -31,6 +31,8 @@ class Inlet:
         self._loop = asyncio.get_running_loop()
         self._paused = True
         self._is_file = False
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
         self.ended = asyncio.Event()
 
     def resume(self) -> None:
@@ -51,7 +53,8 @@ class Inlet:
                 self._loop.remove_reader(self._descriptor)
 
     def _read(self) -> None:
-        if self._paused:
+        # A loop that a function broke off tells of the same bytes twice: a second read would block.
+        if self._paused or not self._poll.poll(0):
             return
         try:
             data = os.read(self._descriptor, _CHUNK)
@@ -101,6 +104,7 @@ class Outlet:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self.broken = False
+        self.eased: Callable[[], None] | None = None  # called when it is full no longer
 
     @property
     def is_full(self) -> bool:
@@ -124,6 +128,12 @@ class Outlet:
 
     def _flush(self) -> None:
         self._scheduled = False
+        was_full = self.is_full
+        self._write_out()
+        if was_full and not self.is_full and self.eased is not None:
+            self.eased()
+
+    def _write_out(self) -> None:
         try:
             while self._waiting and not self.broken:
                 if not self._poll.poll(0):

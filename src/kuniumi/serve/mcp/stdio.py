@@ -68,10 +68,7 @@ def run(service: Service, *, max_message: int, drain: float) -> int:
 
 
 async def _serve(service: Service, stdin: int, stdout: int, max_message: int, drain: float) -> int:
-    outlet = Outlet(stdout)
-    connection = Connection(Desk(service, secrets.token_bytes(32)), outlet)
-    inlet = Inlet(stdin, max_message, lambda line: connection.take(line, max_message))
-    connection.inlet = inlet
+    connection, inlet, outlet = connect(service, stdin, stdout, max_message)
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -104,6 +101,17 @@ async def _fail_to_open(service: Service) -> StartError:
     return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
 
+def connect(
+    service: Service, stdin: int, stdout: int, max_message: int
+) -> tuple[Connection, Inlet, Outlet]:
+    """Put a connection between two pipes. It begins to read when its inlet is resumed."""
+    outlet = Outlet(stdout)
+    connection = Connection(Desk(service, secrets.token_bytes(32)), outlet)
+    inlet = Inlet(stdin, max_message, lambda line: connection.take(line, max_message))
+    connection.inlet = inlet
+    return connection, inlet, outlet
+
+
 class Work:
     """One request that is being answered."""
 
@@ -111,6 +119,7 @@ class Work:
         self.task: asyncio.Task[None] | None = None
         self.cancelled = asyncio.Event()
         self.over = False
+        self.is_endless = False  # whether only a client, or the end of the connection, ends it
 
     def cancel(self) -> None:
         """Give it up: the function learns, and gets a moment to clean up."""
@@ -126,6 +135,7 @@ class Connection:
         self.desk = desk
         self.inlet: Inlet | None = None
         self._outlet = outlet
+        outlet.eased = self._breathe
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._terms = Terms(revision=LATEST_WITH_HANDSHAKE, pushes=True)  # until it says otherwise
@@ -234,6 +244,7 @@ class Connection:
         subscription = changes.Subscription(params.notifications, self._send, request.key)
         self._send(changes.acknowledge(subscription))
         self._subscriptions.add(subscription)
+        work.is_endless = True
         try:
             await work.cancelled.wait()
         finally:
@@ -289,7 +300,12 @@ class Connection:
         for waiting in self._questions.values():
             if not waiting.done():
                 waiting.set_exception(FunctionError("The client is gone, and did not answer"))
-        tasks = [work.task for work in self._at_work.values() if work.task is not None]
+        tasks = []
+        for work in self._at_work.values():
+            if work.task is not None:
+                tasks.append(work.task)
+                if work.is_endless:
+                    work.task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:

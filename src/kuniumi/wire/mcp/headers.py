@@ -107,13 +107,30 @@ def check_mirrors(headers: Headers, operation: Operation, arguments: Raw) -> Rpc
     except msgspec.DecodeError:
         return None  # it is told when the arguments are read
     for path, header, kind in mirrors:
-        value = given
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        error = _check_mirror(headers, f"Mcp-Param-{header}", value, kind)
+        error = _check_mirror(headers, f"Mcp-Param-{header}", _at(path, given), kind)
         if error is not None:
             return error
     return None
+
+
+def write_mirrors(operation: Operation, arguments: bytes) -> Iterator[tuple[str, str]]:
+    """Give the headers that repeat arguments."""
+    mirrors = mirrors_of(operation)
+    given = msgspec.json.decode(arguments) if mirrors else None
+    for path, header, _ in mirrors:
+        value = _at(path, given)
+        if value is not None:
+            yield f"Mcp-Param-{header}", encode(_written(value))
+
+
+def _at(path: tuple[str, ...], given: Any) -> Any:
+    for step in path:
+        given = given.get(step) if isinstance(given, dict) else None
+    return given
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _check_mirror(headers: Headers, name: str, value: Any, kind: str) -> RpcError | None:
@@ -127,7 +144,7 @@ def _check_mirror(headers: Headers, name: str, value: Any, kind: str) -> RpcErro
     said = decode(raw)
     if said is None:
         return mismatch(f"the header {name} holds what no header may hold")
-    written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    written = _written(value)
     if said == written or (kind == "integer" and _number(said) == _number(written)):
         return None
     return mismatch(f"the header {name} is {said!r}, but the body says {written!r}")

@@ -19,6 +19,7 @@ from kuniumi.core.content import (
     Block,
     Contents,
     EmbeddedResource,
+    Image,
     ResourceLink,
     Text,
     read_blocks,
@@ -129,14 +130,30 @@ def told(block: Block, revision: Revision) -> Block:
     if block.__struct_config__.tag in revision.blocks:
         return block
     if isinstance(block, ResourceLink):
-        said = f"{block.title or block.name}: {block.uri}"
-        said += f" ({block.description})" if block.description else ""
-        return Text(said, block.annotations)
+        return _in_words(block)
     assert isinstance(block, Audio)  # noqa: S101 - the only other kind that was ever unknown
-    uri = f"data:{block.mime_type};base64,{base64.b64encode(block.data).decode()}"
+    uri = _data_uri(block.data, block.mime_type)
     return EmbeddedResource(
         Contents(uri, blob=block.data, mime_type=block.mime_type), block.annotations
     )
+
+
+def told_to_model(block: Block, revision: Revision) -> Block:
+    """Give a block in a form that a message to a client's model may have: none has resources."""
+    if isinstance(block, Audio) and "audio" not in revision.blocks:
+        return Text(_data_uri(block.data, block.mime_type))
+    block = told(block, revision)
+    if isinstance(block, ResourceLink):
+        return _in_words(block)
+    if not isinstance(block, EmbeddedResource):
+        return block
+    found = block.resource
+    if found.text is not None:
+        return Text(found.text, block.annotations)
+    data = found.blob or b""
+    if found.mime_type.startswith("image/"):
+        return Image(data, found.mime_type, block.annotations)
+    return Text(_data_uri(data, found.mime_type), block.annotations)
 
 
 def known_annotations(annotations: Annotations | None, revision: Revision) -> Annotations | None:
@@ -144,6 +161,16 @@ def known_annotations(annotations: Annotations | None, revision: Revision) -> An
     if annotations is None or revision.structured:
         return annotations
     return structs.replace(annotations, last_modified=None)
+
+
+def _in_words(link: ResourceLink) -> Text:
+    said = f"{link.title or link.name}: {link.uri}"
+    said += f" ({link.description})" if link.description else ""
+    return Text(said, link.annotations)
+
+
+def _data_uri(data: bytes, mime_type: str) -> str:
+    return f"data:{mime_type};base64,{base64.b64encode(data).decode()}"
 
 
 # ---- questions -------------------------------------------------------------------------------------
@@ -201,7 +228,7 @@ def _sampling(question: Sampling, revision: Revision) -> dict[str, Any]:
     }
     return {
         "messages": [
-            structs.replace(message, content=told(message.content, revision))
+            structs.replace(message, content=told_to_model(message.content, revision))
             for message in question.messages
         ],
         "maxTokens": question.max_tokens,

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
 
 from kuniumi.core.codec import dumps
 from kuniumi.errors import UsageError
 from kuniumi.execute.alone import answer_named
 from kuniumi.execute.life import close_alone
+from kuniumi.testing.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -37,29 +37,13 @@ if TYPE_CHECKING:
     from kuniumi.core.service import Service
     from kuniumi.env.mounts import Mount
     from kuniumi.serve.asgi import AsgiApp
+    from kuniumi.testing.mcp import Client
 
-    Way = Callable[["Door", str, bytes, Mapping[str, str]], "Reply"]
-
+    Way = Callable[["Door", str, bytes, Mapping[str, str]], Reply]
 
 T = TypeVar("T")
 
-
-class Reply(Struct, frozen=True):
-    """One answer: an HTTP status or an exit code, headers where there are any, and the body."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = {}
-
-    @property
-    def envelope(self) -> Any:
-        """The body as data."""
-        return msgspec.json.decode(self.body)
-
-    @property
-    def failed(self) -> bool:
-        """Whether this surface calls the answer a failure."""
-        return self.status not in {0, 200}
+__all__ = ["SURFACES", "Door", "Reply", "connect"]
 
 
 class Door:
@@ -81,8 +65,10 @@ class Door:
         self.service = _own_service(app, provide or {}, env, mounts)
         self.surface = surface
         self._asgi: AsgiApp | None = None
+        self._client: asyncio.Task[Client] | None = None  # of a surface that has connections
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.current_thread()
+        self._starting = threading.Lock()
 
     def call(
         self,
@@ -134,6 +120,8 @@ class Door:
 
     def close(self) -> None:
         """Close what the app has opened, and stop the event loop, if this surface needed one."""
+        if self._loop is not None:
+            self.wait(self._leave())
         if self._asgi is not None or self._loop is not None:
             self.wait(self.asgi.close())
         close_alone(self.service)
@@ -152,12 +140,29 @@ class Door:
             self._asgi = AsgiApp(self.service)
         return self._asgi
 
+    async def client(self, make: Callable[[], Client]) -> Client:
+        """Give the client behind this door, which stays connected; the first to ask has it made."""
+
+        async def opened() -> Client:
+            client = make()
+            await client.open()
+            return client
+
+        if self._client is None:
+            self._client = asyncio.create_task(opened())
+        return await self._client
+
+    async def _leave(self) -> None:
+        if self._client is not None:
+            await (await self._client).close()
+
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on a loop of the door's own, so that a test may have one too."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-            self._thread.start()
+        with self._starting:  # many threads may come at once
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+                self._thread.start()
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
 
@@ -271,10 +276,38 @@ def _shell(door: Door, name: str, raw: bytes, _headers: Mapping[str, str]) -> Re
     return Reply(code, last_line)
 
 
+def _mcp(revision: str, *, over_http: bool) -> Way:
+    """Give the way of a client of MCP, in one revision."""
+
+    def call(door: Door, name: str, raw: bytes, headers: Mapping[str, str]) -> Reply:
+        from kuniumi.testing.mcp import OverHttp, OverPipes  # noqa: PLC0415
+        from kuniumi.wire.mcp.revisions import REVISIONS  # noqa: PLC0415
+
+        async def post(message: bytes, fields: Mapping[str, str]) -> Reply:
+            return await _http_call(door.asgi, "/mcp", message, fields)
+
+        def make() -> Client:
+            if over_http:
+                return OverHttp(door.service, REVISIONS[revision], post)
+            return OverPipes(door.service, REVISIONS[revision])
+
+        async def answer() -> Reply:
+            client = await door.client(make)
+            return await client.call(name, raw, headers)
+
+        return door.wait(answer())
+
+    return call
+
+
 SURFACES: dict[str, Way] = {
     "in-process": _in_process,
     "http": _http,
     "cgi": _cgi,
     "shell": _shell,
+    "mcp-http": _mcp("2026-07-28", over_http=True),
+    "mcp-stdio": _mcp("2026-07-28", over_http=False),
+    "mcp-http-handshake": _mcp("2025-11-25", over_http=True),
+    "mcp-stdio-handshake": _mcp("2025-11-25", over_http=False),
 }
 """The surfaces a call can be made on, by name."""
