@@ -1,4 +1,4 @@
-"""`python -m bench [http|mcp|cgi|files|all] [--seconds N] [--quick] [--json FILE] [--only NAME]...`."""
+"""`python -m bench [http|mcp|cgi|files|pools|all] [--seconds N] [--quick] [--json FILE] [--only NAME]...`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench import cgi_cold, file_reads, http_calls, machine, mcp_http, mcp_stdio, report
+from bench import cgi_cold, file_reads, http_calls, machine, mcp_http, mcp_stdio, pools, report
 from bench.servers import BenchError
 
 
@@ -57,6 +57,8 @@ def _sections(options: argparse.Namespace) -> Iterator[report.Section]:
         yield cgi_cold.calls(15 if options.quick else options.runs, wanted)
     if options.what in ("files", "all"):
         yield from file_reads.runs(5 if options.quick else 15, wanted)
+    if options.what in ("pools", "all"):
+        yield pools.calls(effort.rounds, effort.seconds, wanted)
 
 
 def _cores(options: argparse.Namespace) -> tuple[int, int] | tuple[None, None]:
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bench", description="What a call costs, beside peers and budgets."
     )
     parser.add_argument(
-        "what", nargs="?", choices=("http", "mcp", "cgi", "files", "all"), default="all"
+        "what", nargs="?", choices=("http", "mcp", "cgi", "files", "pools", "all"), default="all"
     )
     parser.add_argument(
         "--seconds", type=int, default=2, help="load per contender and round (%(default)s)"
