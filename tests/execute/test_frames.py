@@ -71,12 +71,13 @@ def test_without_a_last_frame_there_is_no_death_to_tell_of(data: bytes) -> None:
     st.text(),
     st.text(),
     st.integers(0, 599),
+    st.floats(0, 1e6),
     st.text(max_size=5),
 )
 def test_a_fault_comes_out_as_it_went_in(
-    kind: Kind, message: str, path: str, status: int, needs: str
+    kind: Kind, message: str, path: str, status: int, after: float, needs: str
 ) -> None:
-    fault = Fault(kind, message, path, status, needs)
+    fault = Fault(kind, message, path, status, after, needs)
     ((_, head, body),) = read(Reader(), frames.write_ending(Envelope(b"", fault), spent=False))
     assert frames.envelope_of(frames.read_ending(head), body).fault == fault
 

@@ -58,7 +58,9 @@ def test_a_function_runs_where_it_was_said_to(executor: Executor, by: str) -> No
 
     async def call() -> tuple[Any, int]:
         loop_thread.set()
-        return (await _http_call(app.asgi, "/functions/Where", b"", {})).envelope, threading.get_ident()
+        return (
+            await _http_call(app.asgi, "/functions/Where", b"", {})
+        ).envelope, threading.get_ident()
 
     (envelope, thread) = asyncio.run(call())
     pid, ran_in = envelope["result"]

@@ -48,6 +48,7 @@ class Ending(Struct, frozen=True, array_like=True):
     message: str = ""
     path: str = ""
     status: int = 0
+    retry_after: float = 0.0
     needs: str = ""
     incident: str = ""
     trace: str | None = None  # the whole story, for the log
@@ -161,6 +162,7 @@ def write_ending(envelope: Envelope, *, spent: bool) -> list[bytes]:
         message=sayable(fault.message),
         path=sayable(fault.path),
         status=fault.status,
+        retry_after=fault.retry_after,
         needs=fault.needs,
         incident=fault.incident,
         trace=None if fault.cause is None else _trace_of(fault.cause),
@@ -182,11 +184,12 @@ def envelope_of(ending: Ending, body: bytes) -> Envelope:
             Fault(
                 Kind(ending.kind),
                 ending.message,
-                ending.path,
-                ending.status,
-                ending.needs,
-                ending.incident,
-                cause,
+                path=ending.path,
+                status=ending.status,
+                retry_after=ending.retry_after,
+                needs=ending.needs,
+                incident=ending.incident,
+                cause=cause,
             )
         )
     at = ending.body_length

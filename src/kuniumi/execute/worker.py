@@ -202,7 +202,8 @@ class _Running:
             open_alone(life, self.environment)
         if call.context is not None:
             call.context.state = life.state
-        return life.loop
+        loop: asyncio.AbstractEventLoop | None = life.loop
+        return loop
 
     def run_plain(self, ready: Ready) -> Outcome:
         encode_item = ready.operation.result.encode_item
