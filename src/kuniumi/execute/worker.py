@@ -23,11 +23,12 @@ from kuniumi.core.call import Envelope, Outcome, Ready
 from kuniumi.core.caller import Caller
 from kuniumi.core.fault import Fault, Kind
 from kuniumi.core.invoke import prepare, refuse, settle
-from kuniumi.execute import frames, inline
+from kuniumi.execute import frames, inline, loop
 from kuniumi.execute.alone import run_on_loop
 from kuniumi.execute.life import close_life, open_alone
 from kuniumi.execute.loop import aclose, lend_loop, outcome_of, run_coroutine, run_in_thread
 from kuniumi.execute.nursery import CANCEL
+from kuniumi.execute.threads import Pool
 
 if TYPE_CHECKING:
     import socket
@@ -46,6 +47,7 @@ def work(service: Service, operations: Mapping[str, Operation], line: socket.soc
     """Take calls until nobody has any more."""
     worker = _Worker(service, operations, line)
     signal.signal(CANCEL, worker.cancel)
+    loop.pool = Pool(loop.pool.size)  # the app's has threads that are not in this process
     reader = frames.Reader()
     try:
         while data := line.recv(_CHUNK):
@@ -202,8 +204,8 @@ class _Running:
             open_alone(life, self.environment)
         if call.context is not None:
             call.context.state = life.state
-        loop: asyncio.AbstractEventLoop | None = life.loop
-        return loop
+        home: asyncio.AbstractEventLoop | None = life.loop
+        return home
 
     def run_plain(self, ready: Ready) -> Outcome:
         encode_item = ready.operation.result.encode_item
