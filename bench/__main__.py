@@ -1,4 +1,4 @@
-"""`python -m bench [http|mcp|cgi|files|agent|all] [--seconds N] [--quick] [--json FILE] [--only NAME]...`."""
+"""`python -m bench [http|mcp|cgi|files|agent|pools|all] [--seconds N] [--quick] [--json FILE] [--only NAME]...`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bench import (
     machine,
     mcp_http,
     mcp_stdio,
+    pools,
     report,
 )
 from bench.servers import BenchError
@@ -68,6 +69,8 @@ def _sections(options: argparse.Namespace) -> Iterator[report.Section]:
         yield from file_reads.runs(5 if options.quick else 15, wanted)
     if options.what in ("agent", "all"):
         yield agent_answers.conversions(3 if options.quick else 7, wanted)
+    if options.what in ("pools", "all"):
+        yield pools.calls(effort.rounds, effort.seconds, wanted)
 
 
 def _cores(options: argparse.Namespace) -> tuple[int, int] | tuple[None, None]:
@@ -84,7 +87,10 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bench", description="What a call costs, beside peers and budgets."
     )
     parser.add_argument(
-        "what", nargs="?", choices=("http", "mcp", "cgi", "files", "agent", "all"), default="all"
+        "what",
+        nargs="?",
+        choices=("http", "mcp", "cgi", "files", "agent", "pools", "all"),
+        default="all",
     )
     parser.add_argument(
         "--seconds", type=int, default=2, help="load per contender and round (%(default)s)"

@@ -25,6 +25,7 @@ LOOP = "uvloop" if util.find_spec("uvloop") else "asyncio"
 CONSTANT = "constant"
 READING, EXHAUSTING = "constant, one receive", "constant, body to its end"
 ASYNC, INLINE, THREAD = "kuniumi async", "kuniumi inline", "kuniumi thread"
+PROCESS = "kuniumi process"
 TEN, MANY = "kuniumi 10 operations", "kuniumi 10,000 operations"
 
 
@@ -56,12 +57,13 @@ def floor() -> list[Contender]:
 
 
 def kuniumi() -> list[Contender]:
-    """Add in its three ways to run a function, on one server."""
+    """Add in its four ways to run a function, on one server."""
     server = Server("kuniumi", serving("kuniumi_app.py"), APPS)
     return [
         Contender(ASYNC, server, "/functions/AddAsync"),
         Contender(INLINE, server, "/functions/AddInline"),
         Contender(THREAD, server, "/functions/AddThread"),
+        Contender(PROCESS, server, "/functions/AddProcess"),
     ]
 
 

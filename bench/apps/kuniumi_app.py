@@ -1,4 +1,4 @@
-"""Add in Kuniumi, in its three ways to run a function: `kuniumi_app.py serve --port N`."""
+"""Add in Kuniumi, in its four ways to run a function: `kuniumi_app.py serve --port N`."""
 
 from kuniumi import App
 
@@ -20,6 +20,12 @@ def AddInline(x: int, y: int) -> int:
 @app.function
 def AddThread(x: int, y: int) -> int:
     """Adds two integers together, in a thread."""
+    return x + y
+
+
+@app.function(executor="processes")
+def AddProcess(x: int, y: int) -> int:
+    """Adds two integers together, in a process."""
     return x + y
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, TypeVar, Unpack, overload
 
 from kuniumi.core.operation import (
+    EXECUTORS,
     Hints,
     Operation,
     Policy,
     Wording,
     check_choice,
+    check_count,
     check_policy,
+    choose_executor,
     define,
     may_be_repeated,
 )
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 EnvelopeStyle = Literal["wrapped", "bare"]
+ExecutorName = Literal["inline", "threads", "processes"]
 
 
 class Options(TypedDict, total=False):
@@ -51,7 +55,12 @@ class Options(TypedDict, total=False):
     errors: Mapping[int, str]
     deprecated: bool
     timeout: float | None
+    executor: ExecutorName | None
     inline: bool
+    concurrency: int | None
+    queue: int | None
+    retries: int
+    memory: int | None
     envelope: EnvelopeStyle | None
     strict: bool | None
     mask_errors: bool | None
@@ -101,6 +110,8 @@ class App:
         strict: bool = False,
         mask_errors: bool = False,
         timeout: float | None = None,
+        executor: ExecutorName = "threads",
+        processes: int = 0,
         http_format: Literal["json", "tool-result"] = "json",
         limit_concurrency: int = 0,
         env: Mapping[str, str] | None = None,
@@ -117,6 +128,10 @@ class App:
         self.description = description
         self._policy = Policy(envelope=envelope, strict=strict, mask_errors=mask_errors)
         check_policy("the app", self._policy)
+        check_choice("the app", "executor", executor, EXECUTORS)
+        check_count("the app", "processes", processes, 0)
+        self._executor: ExecutorName = executor
+        self._processes = processes
         self._asgi: AsgiApp | None = None
         self.service = Service(
             Registry(
@@ -167,6 +182,11 @@ class App:
             from kuniumi.wire.mcp.headers import check_marks  # noqa: PLC0415 - few repeat anything
 
             check_marks(operation)
+        policy = operation.policy
+        if policy.processes or policy.retries or policy.concurrency:
+            from kuniumi.execute.placing import place  # noqa: PLC0415 - most run as they are
+
+            operation = place(operation, self.service, self._processes)
         self.service.registry.add(operation)
         return operation
 
@@ -259,7 +279,12 @@ class App:
         errors: Mapping[int, str] | None = None,
         deprecated: bool = False,
         timeout: float | None = None,
+        executor: ExecutorName | None = None,
         inline: bool = False,
+        concurrency: int | None = None,
+        queue: int | None = None,
+        retries: int = 0,
+        memory: int | None = None,
         envelope: EnvelopeStyle | None = None,
         strict: bool | None = None,
         mask_errors: bool | None = None,
@@ -270,6 +295,7 @@ class App:
         open_world: bool | None = None,
     ) -> Operation:
         default = self._policy
+        where = choose_executor(function, name, executor, self._executor, inline=inline)
         return define(
             function,
             name=name,
@@ -277,7 +303,12 @@ class App:
             path=path,
             policy=Policy(
                 timeout=timeout,
-                inline=inline,
+                inline=where == "inline",
+                processes=where == "processes",
+                memory=memory,
+                concurrency=concurrency,
+                queue=queue,
+                retries=retries,
                 strict=default.strict if strict is None else strict,
                 envelope=default.envelope if envelope is None else envelope,
                 mask_errors=default.mask_errors if mask_errors is None else mask_errors,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -69,11 +69,16 @@ KINDS = [
     "generator",
     "late generator",
     "async generator",
+    "process",
+    "waiting in a process",
+    "generator in a process",
 ]
 
 
-def function_of(kind: str, make: Callable[[], BaseException]) -> tuple[Callable[..., Any], bool]:
-    """Give a function of this kind that raises, and whether it is to run inline."""
+def function_of(
+    kind: str, make: Callable[[], BaseException]
+) -> tuple[Callable[..., Any], Literal["inline", "threads", "processes"]]:
+    """Give a function of this kind that raises, and where it is to run."""
 
     def Fail() -> int:
         raise make()
@@ -101,11 +106,16 @@ def function_of(kind: str, make: Callable[[], BaseException]) -> tuple[Callable[
     functions = dict(
         zip(
             KINDS,
-            [Fail, Fail, FailLater, FailWaiting, FailFirst, FailSecond, FailSecondLater],
+            [
+                *(Fail, Fail, FailLater, FailWaiting, FailFirst, FailSecond, FailSecondLater),
+                *(Fail, FailWaiting, FailSecond),
+            ],
             strict=True,
         )
     )
-    return functions[kind], kind == "inline"
+    if "process" in kind:
+        return functions[kind], "processes"
+    return functions[kind], "inline" if kind == "inline" else "threads"
 
 
 @pytest.mark.parametrize("surface", SURFACES)
@@ -113,8 +123,8 @@ def function_of(kind: str, make: Callable[[], BaseException]) -> tuple[Callable[
 def test_whatever_is_raised_is_one_fault_and_the_next_call_works(kind: str, surface: str) -> None:
     app = App()
     for index, (make, _, _) in enumerate(RAISED.values()):
-        function, inline = function_of(kind, make)
-        app.register(function, name=f"Fail{index}", inline=inline)
+        function, executor = function_of(kind, make)
+        app.register(function, name=f"Fail{index}", executor=executor)
     app.register(lambda x: x, name="Same")
     with connect(app, surface) as door:
         for index, (what, (_, status, message)) in enumerate(RAISED.items()):
@@ -164,8 +174,8 @@ def test_a_masked_error_shows_an_incident_that_the_log_explains(
 ) -> None:
     caplog.set_level(logging.ERROR, "kuniumi")
     app = App(mask_errors=True)
-    function, inline = function_of(kind, lambda: ValueError("the password is hunter2"))
-    app.register(function, name="Fail", inline=inline)
+    function, executor = function_of(kind, lambda: ValueError("the password is hunter2"))
+    app.register(function, name="Fail", executor=executor)
     with connect(app, surface) as door:
         message = door.call("Fail").envelope["error"]
     shown = re.fullmatch(r"Internal error \(incident ([0-9a-f]{12})\)", message)

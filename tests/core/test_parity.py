@@ -146,6 +146,9 @@ def _containers(parts: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 types = st.recursive(st.sampled_from(SCALARS + CLASSES), _containers, max_leaves=3)
 kinds = st.sampled_from(["plain", "inline", "coroutine", "waiting", "generator", "async generator"])
+executors: st.SearchStrategy[Literal["processes"] | None] = st.sampled_from(
+    [None, None, None, None, None, "processes"]
+)
 outcomes = st.sampled_from(["itself", "itself", "itself", "another", "failure", "crash"])
 
 
@@ -194,12 +197,14 @@ def calls(draw: st.DrawFn) -> tuple[App, bytes]:
         return x if outcome == "itself" else other
 
     draw_status = draw(st.integers(400, 599))
+    executor = None if kind == "inline" else draw(executors)
     other = draw(other_values | _json)
     app = App()
     app.register(
         function_of(kind, taken, taken if outcome == "itself" else another, act),
         name="F",
         inline=kind == "inline",
+        executor=executor,
         strict=draw(st.booleans()),
         envelope=draw(st.sampled_from(["wrapped", "bare"])),
     )
@@ -283,12 +288,17 @@ def check_no_arguments(app: App, surface: str, body: bytes, reply: Reply) -> Non
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(types.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])), kinds)
-def test_a_right_argument_comes_back_as_it_went(pair: tuple[Any, Any], kind: str) -> None:
+@given(types.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])), kinds, executors)
+def test_a_right_argument_comes_back_as_it_went(
+    pair: tuple[Any, Any], kind: str, executor: Literal["processes"] | None
+) -> None:
     annotation, value = pair
     app = App()
     function = function_of(kind, annotation, annotation, lambda x: x)
-    app.register(function, name="F", inline=kind == "inline")
+    if kind == "inline":
+        app.register(function, name="F", inline=True)
+    else:
+        app.register(function, name="F", executor=executor)
     envelope = app.call("F", {"x": value})
     assert envelope.fault is None, envelope.body
     if "generator" in kind:

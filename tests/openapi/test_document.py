@@ -140,6 +140,15 @@ def test_an_apps_own_limits_are_told_too() -> None:
     assert operation["responses"]["503"]["headers"]["Retry-After"]["schema"] == {"type": "integer"}
 
 
+def test_the_limit_of_a_single_function_is_told_of_that_one() -> None:
+    app = App("A")
+    app.register(lambda: 1, name="Limited", concurrency=1)
+    app.register(lambda: 1, name="Plain")
+    limited, plain = document_with(app).values()
+    assert schemas_of(limited).keys() - schemas_of(plain).keys() == {503}
+    assert "Retry-After" in limited["responses"]["503"]["headers"]
+
+
 def test_a_tool_result_tells_of_failures_itself() -> None:
     app = App("A", http_format="tool-result", timeout=1)
     app.register(lambda: 1, name="Plain", errors={422: "Told by isError"})

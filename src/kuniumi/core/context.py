@@ -62,6 +62,11 @@ class Context:
             message = str(message).encode("utf-8", "backslashreplace").decode()
         report(done, total, message)
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether anybody takes note of progress."""
+        return self._caller.report is not None
+
     def release(self) -> None:
         """Spare the caller a long wait on an open connection, if it knows how to come back.
 

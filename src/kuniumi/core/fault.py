@@ -46,6 +46,14 @@ class Fault(Struct, frozen=True):
     cause: BaseException | None = None  # for the log only; never sent
 
 
+class Faulted(Exception):  # noqa: N818 - a fault on its way, not an error of its own
+    """Carries a fault that is known already through code that knows exceptions only."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
 INVALID_JSON = "Invalid JSON body"
 """The exact words for a body that is not JSON, or not an object."""
 
@@ -53,6 +61,18 @@ INVALID_JSON = "Invalid JSON body"
 def not_found(name: str) -> Fault:
     """No function answers to this name."""
     return Fault(Kind.NOT_FOUND, f"Function not found: {name}")
+
+
+def crowded(name: str) -> Fault:
+    """More calls of this function wait for their turn than may."""
+    return Fault(
+        Kind.OVERLOADED, f"Overloaded: too many calls of {name} at once, try again in a second"
+    )
+
+
+def stopping() -> Fault:
+    """Whoever runs the call is about to end."""
+    return Fault(Kind.OVERLOADED, "Cut off: the server is stopping, try again in a second")
 
 
 def timed_out(seconds: float | None) -> Fault:

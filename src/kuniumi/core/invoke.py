@@ -12,7 +12,7 @@ import msgspec
 
 from kuniumi.core.call import Envelope, Ready
 from kuniumi.core.codec import dumps
-from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.fault import Fault, Faulted, Kind
 from kuniumi.core.result import BadResultError
 from kuniumi.errors import CannotAskError, DeclinedError, FunctionError
 
@@ -38,6 +38,7 @@ def prepare(operation: Operation, call: Call) -> Ready | Fault:
 
 def accept(operation: Operation, arguments: bytes) -> Any:
     """Give the arguments by name, as the function would get them; or the fault that is in them."""
+    operation = operation.beneath or operation
     try:
         accepted = _arguments(operation, arguments or b"{}")
     except BaseException as error:  # noqa: BLE001 - as above
@@ -87,6 +88,8 @@ def refuse(fault: Fault) -> Envelope:
 
 
 def _fault_of(operation: Operation, error: BaseException) -> Fault:
+    if isinstance(error, Faulted):
+        return error.fault
     if isinstance(error, FunctionError):
         said = _shortened(_text_of(error.message))
         return Fault(Kind.FAILED, said, status=error.status, retry_after=error.retry_after)

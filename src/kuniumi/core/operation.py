@@ -39,6 +39,7 @@ _REMEDIES = {
     "Unbound TypeVar": "write the type itself",
     "InitVar": "make it an ordinary field",
 }
+EXECUTORS = ("inline", "threads", "processes")
 _IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
 
@@ -47,6 +48,11 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     timeout: float | None = None  # seconds
     inline: bool = False  # run a plain function on the event loop itself: tiny pure ones only
+    processes: bool = False  # run it in a process that its end harms no other call
+    memory: int | None = None  # bytes that one call may take, in a process
+    concurrency: int | None = None  # calls of it at once, in one process of the server
+    queue: int | None = None  # calls that may wait for their turn; None for as many as may run
+    retries: int = 0  # how often it is begun anew where it failed unexpectedly
     strict: bool = False  # no coercion of arguments
     envelope: Literal["wrapped", "bare"] = "wrapped"
     mask_errors: bool = False
@@ -98,6 +104,8 @@ class Operation(Struct, frozen=True, eq=False, weakref=True):
     wants_context: bool
     is_async: bool
     needs_loop: bool  # it is, or something that it is provided with
+    beneath: Operation | None = None  # as it was defined, where its calls run elsewhere
+    turns: Any = None  # where a plain function's calls wait for each other, if they have to
 
 
 def define(
@@ -117,8 +125,18 @@ def define(
     operation_id = operation_id or f"functions.{name}"
     _check_names(name, operation_id, path)
     check_policy(f"function {name!r}", policy)
-    if policy.inline and (signature.is_generator or signature.is_async_generator):
+    streams = _streams(signature)
+    if policy.inline and streams:
         msg = f"function {name!r}: inline=True is for plain functions, not for generators"
+        raise DefinitionError(msg)
+    if policy.retries and streams:
+        msg = f"function {name!r}: retries=… is not for generators: their items are out already"
+        raise DefinitionError(msg)
+    if policy.retries and not wording.hints.idempotent:
+        msg = (
+            f"function {name!r}: retries={policy.retries} may run it several times: if that does "
+            f"no harm, pass idempotent=True as well"
+        )
         raise DefinitionError(msg)
     wording = _checked(f"function {name!r}", wording)
     exposed = tuple(
@@ -175,6 +193,10 @@ def may_be_repeated(operation: Operation) -> bool:
     )
 
 
+def _streams(signature: Signature) -> bool:
+    return signature.is_generator or signature.is_async_generator
+
+
 def check_text(owner: str, option: str, text: Any) -> None:
     """Refuse what is no text; the owner is the function, or the app."""
     if not isinstance(text, str):
@@ -206,6 +228,44 @@ def check_policy(owner: str, policy: Policy) -> None:
     check_choice(owner, "envelope", policy.envelope, ("wrapped", "bare"))
     for option in ("inline", "strict", "mask_errors"):
         check_choice(owner, option, getattr(policy, option), (True, False))
+    check_count(owner, "retries", policy.retries, 0)
+    for option, least in (("concurrency", 1), ("queue", 0), ("memory", 1)):
+        if getattr(policy, option) is not None:
+            check_count(owner, option, getattr(policy, option), least)
+    if policy.memory is not None and not policy.processes:
+        msg = f"{owner}: memory={policy.memory} can be held to in a process: pass executor='processes'"
+        raise DefinitionError(msg)
+    if policy.queue is not None and policy.concurrency is None:
+        msg = f"{owner}: queue={policy.queue} is for calls beyond a limit: pass concurrency=…"
+        raise DefinitionError(msg)
+    if policy.concurrency is not None and policy.inline:
+        msg = f"{owner}: inline functions run one at a time anyway: drop concurrency=…"
+        raise DefinitionError(msg)
+
+
+def choose_executor(
+    function: Callable[..., Any], name: str, own: Any, common: str, *, inline: bool
+) -> str:
+    """Tell where a function runs: as it says itself, or else as the app has it for what can."""
+    owner = f"function {name or getattr(function, '__name__', '')!r}"
+    check_choice(owner, "inline", inline, (True, False))
+    if own is not None:
+        check_choice(owner, "executor", own, EXECUTORS)
+    if inline and own not in {None, "inline"}:
+        msg = f"{owner}: inline=True and executor={own!r} contradict each other: pass one of them"
+        raise DefinitionError(msg)
+    if inline or own is not None:
+        return "inline" if inline else str(own)
+    if common == "inline" and _streams(read(function, name)):
+        return "threads"
+    return common
+
+
+def check_count(owner: str, option: str, given: Any, least: int) -> None:
+    """Refuse what is no number of things."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        msg = f"{owner}: {option}={given!r} must be a whole number, {least} or more"
+        raise DefinitionError(msg)
 
 
 def _checked(owner: str, wording: Wording) -> Wording:

@@ -113,7 +113,7 @@ def provided(operation: Operation, instead: Instead = _NOBODY) -> Operation:
 def replaced(operation: Operation, instead: Instead) -> Operation:
     """Give the operation with other providers in the places of some, if it has any."""
     if any(parameter.provided is not None for parameter in operation.signature.parameters):
-        return provided(operation, instead)
+        return provided(operation.beneath or operation, instead)  # others know none of these
     return operation
 
 

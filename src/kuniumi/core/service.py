@@ -50,6 +50,7 @@ class Service(Struct):
     http_format: Literal["json", "tool-result"] = "json"
     allow_hosts: tuple[str, ...] = ()  # names by which it is reached, as behind a proxy
     allow_origins: tuple[str, ...] = ()  # web pages that may use what only programs use else
+    executors: list[Any] = []  # where calls run that don't run in this process
 
     def __post_init__(self) -> None:
         """Refuse options that no call could be made with."""
@@ -81,6 +82,11 @@ class Service(Struct):
     def state(self) -> Any:
         """What the app's lifespan has opened in this process: `ctx.state`."""
         return self.weave.state if self.weave is not None else None
+
+    def open(self) -> None:
+        """Get ready for calls: whoever serves does this while the process has no other thread."""
+        for executor in self.executors:
+            executor.open()
 
     def limit(self, operation: Operation) -> float | None:
         """Give the seconds a call may take, if there is such a limit."""

@@ -121,14 +121,14 @@ def _run_coroutine(
     async def run() -> Outcome:
         return await outcome_of(perform(ready, call, limit))
 
-    work = partial(_run_on_loop, home, run)
+    work = partial(run_on_loop, home, run)
     if not limit or leave is None or not _may_set_alarms():
         return work()
     # Its loop ends it in time, unless it never waits for anything.
     return _run_with_alarm(work, call, limit, leave, late=_LOOPS_OWN)
 
 
-def _run_on_loop(home: Any, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_on_loop(home: Any, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine on a loop of its own, or on the one that the app's lifespan lives on."""
     from kuniumi.execute.own_loop import refuse_nesting, run_on_own_loop  # noqa: PLC0415
 
@@ -170,7 +170,7 @@ def _answer_woven(
         from kuniumi.execute.woven import answer_woven  # noqa: PLC0415 - plain hooks need no loop
 
         told = partial(_told, log=log)
-        return _run_on_loop(home, lambda: answer_woven(operation, call, limit, tell=told))
+        return run_on_loop(home, lambda: answer_woven(operation, call, limit, tell=told))
     passage = Passage(hooks, Calling(operation, call), tell)
     try:
         envelope: Envelope | None = walk(passage.begin())

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome, Ready
-from kuniumi.core.fault import Fault, Kind, timed_out
+from kuniumi.core.fault import Fault, Kind, crowded, stopping, timed_out
 from kuniumi.core.invoke import prepare, refuse, settle
 from kuniumi.execute import inline
 from kuniumi.execute.inline import GRACE
@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 
     from kuniumi.core.call import Call, Envelope
     from kuniumi.core.operation import Operation
+    from kuniumi.execute.threads import Job
+    from kuniumi.execute.turns import Turns
 
     Watch = Callable[[], Awaitable[object]]
 
 _TURN = 64
+_LONG = 0.5
+"""Seconds after which it is worth a task to learn that nobody waits for a thread."""
 
 pool = Pool(32)
+
+_at_work: set[_Leash | _Wait] = set()
+"""Calls that take a while: those that end at once have nothing to be told."""
 
 
 async def answer(
@@ -68,8 +75,10 @@ def perform(
     lend_loop(operation)
     if operation.result.layout == "stream":
         halt = threading.Event()
-        return run_in_thread(partial(inline.run, ready, halt), call, limit, gone, halt)
-    return run_in_thread(partial(inline.run, ready), call, limit, gone)
+        return run_in_thread(
+            partial(inline.run, ready, halt), call, limit, gone, halt, operation.turns
+        )
+    return run_in_thread(partial(inline.run, ready), call, limit, gone, turns=operation.turns)
 
 
 def lend_loop(operation: Operation) -> None:
@@ -144,15 +153,16 @@ class _Leash:
         self.own = self.task.cancelling() if self.task else 0  # cancelled by the function itself
         self.timer = self.loop.call_later(limit, self.expire) if limit else None
         self.watch = self.loop.create_task(self._wait(gone)) if gone else None
+        _at_work.add(self)
 
     async def _wait(self, gone: Watch) -> None:
         await gone()
-        self.pull(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
+        self.give_up(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
 
     def expire(self) -> None:
-        self.pull(timed_out(self.limit))
+        self.give_up(timed_out(self.limit))
 
-    def pull(self, fault: Fault) -> None:
+    def give_up(self, fault: Fault) -> None:
         if self.fault is not None:
             return
         self.fault = fault
@@ -177,6 +187,7 @@ class _Leash:
         return self.task is not None and self.task.cancelling() > self.pulls + self.own
 
     def release(self) -> None:
+        _at_work.discard(self)
         if self.timer is not None:
             self.timer.cancel()
         if self.watch is not None:
@@ -238,11 +249,22 @@ def _close(coroutine: Coroutine[Any, Any, Any]) -> None:
 class _Wait:
     """The wait of a loop for an outcome that a thread will bring."""
 
-    def __init__(self, call: Call, halt: threading.Event | None) -> None:
+    def __init__(
+        self, work: Callable[[], Outcome], call: Call, halt: threading.Event | None
+    ) -> None:
+        self.work = work
         self.call = call
         self.halt = halt
+        self.job: Job | None = None
+        self.is_deaf = call.context is None and halt is None
+        self.watch: asyncio.Handle | asyncio.Task[None] | None = None
         self.loop = asyncio.get_running_loop()
         self.arrived: asyncio.Future[Outcome] = self.loop.create_future()
+
+    def begin(self) -> None:
+        """Begin the work, in whatever thread its turn has come."""
+        if not self.arrived.done():
+            self.job = pool.submit(self.work, self.bring)
 
     def bring(self, outcome: Outcome) -> None:
         """Bring the outcome, from any thread."""
@@ -266,6 +288,33 @@ class _Wait:
         await gone()
         self.give_up(Fault(Kind.CANCELLED, "Cancelled: the caller is gone"))
 
+    def look_out(self, gone: Watch, turns: Turns | None) -> None:
+        """Watch for the end of all interest."""
+        if self.is_deaf and turns is None:  # to interrupt it is worth it where it takes its time
+            self.watch = self.loop.call_later(_LONG, self.watch_now, gone)
+        else:
+            self.watch_now(gone)
+
+    def watch_now(self, gone: Watch) -> None:
+        self.watch = self.loop.create_task(self.give_up_when(gone))
+
+    def abandon(self, *, interrupt: bool) -> None:
+        if self.job is not None:
+            pool.abandon(self.job, interrupt=interrupt)
+
+
+def stop_all() -> None:
+    """End all calls that still run: their functions learn of it, and their callers too."""
+    for each in tuple(_at_work):
+        each.give_up(stopping())
+
+
+async def part(patience: float = GRACE / 2) -> None:
+    """Give functions that were left behind in threads a moment to end, before the process does."""
+    until = asyncio.get_running_loop().time() + patience
+    while pool.overstaying and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110 - threads know no loop
+        await asyncio.sleep(0.01)
+
 
 async def run_in_thread(
     work: Callable[[], Outcome],
@@ -273,29 +322,37 @@ async def run_in_thread(
     limit: float | None,
     gone: Watch | None = None,
     halt: threading.Event | None = None,
+    turns: Turns | None = None,
 ) -> Outcome:
-    """Run work in the pool, and wait for it no longer than the limit.
+    """Run work in the pool, in its turn, and wait for it no longer than the limit.
 
-    Work that looks at `halt`, or whose function looks at its context, is told when nobody waits.
+    Work that looks at `halt`, or whose function looks at its context, is told when nobody waits;
+    any other is interrupted then.
     """
-    wait = _Wait(call, halt)
+    wait = _Wait(work, call, halt)
     loop = wait.loop
-    job = pool.submit(work, wait.bring)
+    if turns is None:
+        wait.begin()
+    elif not turns.enter(wait.begin):
+        return Outcome(error=crowded(turns.name))
     timer = loop.call_later(limit, wait.give_up, timed_out(limit)) if limit else None
-    watch = None
-    if gone is not None and (call.context is not None or halt is not None):
-        watch = loop.create_task(wait.give_up_when(gone))
+    if gone is not None:
+        wait.look_out(gone, turns)
+    _at_work.add(wait)
     try:
         outcome = await wait.arrived
     except asyncio.CancelledError:
         wait.give_up(Fault(Kind.CANCELLED, "Cancelled"))
-        pool.abandon(job, interrupt=False)
+        wait.abandon(interrupt=False)
         raise
     finally:
+        _at_work.discard(wait)
         if timer is not None:
             timer.cancel()
-        if watch is not None:
-            watch.cancel()
+        if wait.watch is not None:
+            wait.watch.cancel()
+        if turns is not None:
+            turns.leave(wait.begin)
     if isinstance(outcome.error, Fault):
-        pool.abandon(job, interrupt=outcome.error.kind is Kind.TIMED_OUT)
+        wait.abandon(interrupt=wait.is_deaf or outcome.error.kind is Kind.TIMED_OUT)
     return outcome

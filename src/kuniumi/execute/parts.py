@@ -50,7 +50,7 @@ async def answer_in_parts(
     else:
         lend_loop(operation)
         work = partial(forwarder.run, ready)
-        outcome = await run_in_thread(work, call, limit, gone, forwarder.halt)
+        outcome = await run_in_thread(work, call, limit, gone, forwarder.halt, operation.turns)
     if outcome.error is None:
         return Envelope(join_items(forwarder.parts))
     return report(operation, settle(operation, outcome))

@@ -100,6 +100,11 @@ class Pool:
                 self._grow_if_short()
 
     @property
+    def overstaying(self) -> int:
+        """How many jobs were given up that still run."""
+        return self._overstaying
+
+    @property
     def _most(self) -> int:
         return self.size + min(self._overstaying, _MOST_OVERSTAYING)
 

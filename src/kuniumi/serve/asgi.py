@@ -12,7 +12,7 @@ from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.fault import Fault, Kind
 from kuniumi.core.invoke import refuse
 from kuniumi.errors import StartError
-from kuniumi.execute.loop import answer
+from kuniumi.execute.loop import answer, part
 from kuniumi.serve.body import BodyReader, discard
 from kuniumi.serve.gate import Gate
 from kuniumi.wire import http
@@ -142,6 +142,7 @@ class AsgiApp:
                         await send({"type": "lifespan.startup.failed", "message": said})
                         return
                 if message["type"] == "lifespan.shutdown":
+                    await part()
                     await self.close()
                 await send({"type": f"{message['type']}.complete"})
                 if message["type"] == "lifespan.shutdown":
@@ -160,6 +161,7 @@ class AsgiApp:
             await close_service(self.service)
 
     async def _start(self) -> None:
+        self.service.open()
         if self.service.weave is not None:
             if self._opening is not None:
                 self._opening()

@@ -83,7 +83,10 @@ def with_given(service: Service, given: Given | None) -> Service:
     from msgspec.structs import replace  # noqa: PLC0415 - few calls have any
 
     environment = service.environment.extended(given.variables, given.mounts)
-    return replace(service, environment=environment)
+    changed = replace(service, environment=environment)
+    for executor in changed.executors:
+        executor.serve(changed)
+    return changed
 
 
 def finish(envelope: Envelope) -> int:

@@ -72,6 +72,10 @@ to read.
 """
 
 
+LAST_CALL = 0.8
+"""Seconds before the end of all patience at which calls that still run are ended."""
+
+
 class Loader:
     """What a worker calls to get its application: inherited by a fork, loaded afresh otherwise."""
 
@@ -107,6 +111,7 @@ class Loader:
         apply(settings, service)
         if service.weave is not None:
             service.weave = service.weave.afresh()  # what a parent has open is its own
+        service.open()
         app = AsgiApp(
             service,
             max_body=settings.max_body,
@@ -138,7 +143,8 @@ class Loader:
 
         loop = get_running_loop()
         _outlive_exits(loop, self.greet)
-        loop.add_signal_handler(signal.SIGTERM, _stop_softly, loop, app)
+        patience = self.settings.drain_timeout
+        loop.add_signal_handler(signal.SIGTERM, _stop_softly, loop, app, patience)
         if self.server is not None and self.server.interrupt_signal:
             os.kill(os.getpid(), signal.SIGTERM)  # it came before there was a handler for it
 
@@ -189,8 +195,11 @@ def _stop_while_opening(service: Service) -> None:
     loop.add_signal_handler(signal.SIGTERM, lambda: ending.append(loop.create_task(end())))
 
 
-def _stop_softly(loop: AbstractEventLoop, app: AsgiApp) -> None:
+def _stop_softly(loop: AbstractEventLoop, app: AsgiApp, patience: float) -> None:
     app.drain()
+    from kuniumi.execute.loop import stop_all  # noqa: PLC0415 - asyncio belongs to the worker
+
+    loop.call_later(max(patience - LAST_CALL, 0.75 * patience), stop_all)
     loop.call_later(FAREWELL, os.kill, os.getpid(), signal.SIGINT)  # Granian takes it for SIGTERM
 
 

@@ -123,10 +123,11 @@ def _failures(service: Service, operation: Operation) -> Document:
         if service.limit(operation):
             statuses[_status(Kind.TIMED_OUT)] = reason(_status(Kind.TIMED_OUT))
         statuses.update(operation.wording.errors)
-    if service.limit_concurrency:
+    limited = service.limit_concurrency or operation.policy.concurrency
+    if limited:
         statuses.setdefault(_status(Kind.OVERLOADED), reason(_status(Kind.OVERLOADED)))
     responses = {str(status): _json(statuses[status], ERROR_SCHEMA) for status in sorted(statuses)}
-    if service.limit_concurrency:
+    if limited:
         seconds = {"description": "Seconds to wait", "schema": {"type": "integer"}}
         responses[str(_status(Kind.OVERLOADED))]["headers"] = {"Retry-After": seconds}
     return responses

@@ -272,6 +272,14 @@ def NotedBlock(mark: str, seconds: float) -> str:
     return mark
 
 
+@app.function(executor="processes")
+def NotedWork(mark: str, seconds: float) -> str:
+    """Works in a process, and notes that it was called."""
+    note(mark)
+    time.sleep(seconds)
+    return mark
+
+
 @app.function
 async def NotedWait(mark: str, seconds: float) -> str:
     """Waits, and notes that it was called."""

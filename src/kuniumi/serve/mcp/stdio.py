@@ -57,6 +57,7 @@ _MOST_AT_WORK = 1000
 def run(service: Service, *, max_message: int, drain: float) -> int:
     """Serve the client at the other end of stdin and stdout, until it is gone."""
     stdin, stdout = take_stdin(), take_stdout()
+    service.open()
     loop = asyncio.new_event_loop()
     serving = loop.create_task(_serve(service, stdin, stdout.fileno(), max_message, drain))
     serving.add_done_callback(lambda _done: loop.stop())
