@@ -167,9 +167,11 @@ class Server:
 
 
 @contextmanager
-def serving(app: Path, *flags: str, **environment: str) -> Iterator[Server]:
+def serving(
+    app: Path, *flags: str, command: tuple[str, ...] = ("serve",), **environment: str
+) -> Iterator[Server]:
     """Serve an app with `serve` on a free port, for as long as the block lasts."""
-    words = [str(app), "serve", "--port", "0", *flags]
+    words = [str(app), *command, "--port", "0", *flags]
     with _running(words, environment, rb"served at http://(\[.*\]|[^:]+):(\d+)") as server:
         yield server
 
