@@ -146,11 +146,9 @@ class Client:
 
     # ---- exchanges ------------------------------------------------------------------------------
 
-    def open(
-        self, method: str, message: Any, headers: Mapping[str, str], timeout: float = 30
-    ) -> Events:
+    def open(self, method: str, message: Any, headers: Mapping[str, str]) -> Events:
         """Send something on a connection of its own, and read no more than the head of the answer."""
-        connection = http.client.HTTPConnection(self.server.host, self.server.port, timeout=timeout)
+        connection = self.connect()
         body = None if message is None else msgspec.json.encode(message)
         connection.request(method, self.path, body, dict(headers))
         return Events(connection)
@@ -191,9 +189,31 @@ class Client:
         name = message["params"].get("name", "")
         return self.open("POST", message, self.headers(message["method"], name))
 
-    def post_and_hold(self, message: Any, accept: str = BOTH) -> http.client.HTTPConnection:
+    def connect(self) -> http.client.HTTPConnection:
+        """Open a connection."""
+        return http.client.HTTPConnection(self.server.host, self.server.port, timeout=30)
+
+    def connect_elsewhere(self) -> http.client.HTTPConnection:
+        """Open a connection to a worker that does not have this client's session."""
+        home = self.result("Pid")
+        anybody = Client(self.server, OLD)
+        message = msgspec.json.encode(anybody.call_message("Pid", {}))
+        while True:
+            connection = self.connect()
+            connection.request("POST", self.path, message, anybody.headers())
+            answer = msgspec.json.decode(connection.getresponse().read())
+            if answer["result"]["structuredContent"]["result"] != home:
+                return connection
+            connection.close()
+
+    def post_and_hold(
+        self,
+        message: Any,
+        accept: str = BOTH,
+        connection: http.client.HTTPConnection | None = None,
+    ) -> http.client.HTTPConnection:
         """Post a request, and wait for nothing."""
-        connection = http.client.HTTPConnection(self.server.host, self.server.port, timeout=30)
+        connection = connection or self.connect()
         name = message["params"].get("name", "")
         headers = self.headers(message["method"], name, Accept=accept)
         connection.request("POST", self.path, msgspec.json.encode(message), headers)

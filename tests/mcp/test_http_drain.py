@@ -60,6 +60,25 @@ def test_calls_in_flight_are_answered(workers: str) -> None:
         _assert_ends_well(server, told)
 
 
+@pytest.mark.parametrize("name", ["Wait", "Muse"])
+def test_calls_that_came_by_another_worker_are_answered(name: str) -> None:
+    with serving_chatty("--workers", "2") as server:
+        clients = {new_mark(): in_session(server) for _ in range(3)}
+        held = {
+            mark: client.post_and_hold(
+                client.call_message(name, {"mark": mark, "seconds": 1.0}),
+                connection=client.connect_elsewhere(),
+            )
+            for mark, client in clients.items()
+        }
+        eventually(lambda: all(f"{mark} began" in server.notes() for mark in held))
+        told = time.monotonic()
+        server.signal()
+        for mark, connection in held.items():
+            assert _final(connection)["result"]["structuredContent"] == {"result": mark}
+        _assert_ends_well(server, told)
+
+
 @WORKERS
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_whoever_listens_is_let_go(workers: str, number: signal.Signals) -> None:
@@ -159,20 +178,33 @@ def test_what_nobody_waits_for_is_given_up_and_cleans_up(workers: str) -> None:
         assert {f"m{number} was cancelled" for number in range(4)} <= set(server.notes())
 
 
+def _in_both_workers(server: Server) -> list[Client]:
+    """Open sessions until both of two workers have one."""
+    clients = [in_session(server)]
+    while len({client.result("Pid") for client in clients}) < 2:
+        clients.append(in_session(server))
+    return clients
+
+
 def test_a_rolling_restart_lets_streams_go_and_ends_sessions() -> None:
     with serving_chatty("--workers", "2") as server:
-        before = set(server.workers())
-        clients = [in_session(server) for _ in range(4)]
+        before = server.workers()
+        clients = {client.result("Pid"): client for client in _in_both_workers(server)}
+        assert sorted(clients) == sorted(before)
         with ExitStack() as stack:
-            streams = [stack.enter_context(client.listening()) for client in clients]
+            streams = []
+            for client in clients.values():
+                connection = client.connect_elsewhere()
+                connection.request("GET", "/mcp", headers=client.headers())
+                streams.append(stack.enter_context(Events(connection)))
             subscribed = stack.enter_context(Client(server).listen(toolsListChanged=True))
             told = time.monotonic()
             server.signal(signal.SIGHUP)
             for events in (*streams, subscribed):
                 events.rest()
-        eventually(lambda: not before & set(server.workers()))
+        eventually(lambda: not {*before} & {*server.workers()})
         assert time.monotonic() - told < 2 * SOON + 10  # it takes its time between workers
-        for client in clients:
+        for client in clients.values():
             eventually(lambda client=client: client.request("ping").status == 404)  # type: ignore[misc]
             client.session = ""
             client.shake_hands()

@@ -263,6 +263,19 @@ def test_nothing_is_kept_of_what_was_never_left(chatty: Server) -> None:
             assert "Nothing is kept" in refused.json["error"]["message"]
 
 
+def test_the_end_of_a_stream_is_kept_for_a_while() -> None:
+    with serving_chatty(KEPT="0.3") as server:
+        client = in_session(server)
+        with client.begin("Talk", mark="m", steps=2, pause=0) as events:
+            told = events.rest()
+        eventually(lambda: _status_after(client, told[0].id) == 400, seconds=5)
+
+
+def _status_after(client: Client, last: str) -> int:
+    with client.listening(last=last) as events:
+        return events.status
+
+
 def test_a_long_story_is_told_to_its_end(chatty: Server) -> None:
     client = in_session(chatty)
     steps = 5000
