@@ -241,7 +241,7 @@ def serving_chatty(*flags: str, **bounds: str) -> AbstractContextManager[Server]
     """Serve the app whose functions talk."""
     # What a client that leaves breaks off, Granian warns of.
     words = ("--log-level", "error", *flags)
-    return serving(CHATTY, *words, command=("serve",), PYTHONPATH=str(ROOT), **bounds)
+    return serving(CHATTY, *words, PYTHONPATH=str(ROOT), **bounds)
 
 
 def in_session(server: Server, revision: str = OLD, path: str = "/mcp") -> Client:

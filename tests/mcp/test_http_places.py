@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.http.server import CALCULATOR, Server, eventually, serving, serving_on_uvicorn
+from tests.http.server import CALCULATOR, Server, eventually, serving_by, serving_on_uvicorn
 from tests.mcp.posting import NEW, OLD, Client, in_session, new_mark
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("command", [("serve",), ("mcp", "--http")])
 def test_it_is_served_beside_the_functions(command: tuple[str, ...]) -> None:
-    with serving(CALCULATOR, command=command) as server:
+    with serving_by(CALCULATOR, *command) as server:
         assert server.call("Add", {"x": 7, "y": 3}).json == {"result": 10}
         for revision in (NEW, OLD, "2025-06-18"):
             assert Client(server, revision).result("Add", x=7, y=3) == 10
