@@ -169,7 +169,14 @@ class Server:
 @contextmanager
 def serving(app: Path, *flags: str, **environment: str) -> Iterator[Server]:
     """Serve an app with `serve` on a free port, for as long as the block lasts."""
-    words = [str(app), "serve", "--port", "0", *flags]
+    with serving_by(app, "serve", *flags, **environment) as server:
+        yield server
+
+
+@contextmanager
+def serving_by(app: Path, *command: str, **environment: str) -> Iterator[Server]:
+    """Serve an app by any of its commands that listen."""
+    words = [str(app), *command, "--port", "0"]
     with _running(words, environment, rb"served at http://(\[.*\]|[^:]+):(\d+)") as server:
         yield server
 

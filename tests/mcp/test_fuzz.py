@@ -359,7 +359,7 @@ def check_http(
         assert starts[0]["status"] < 500, (exchange, sent)
         for name, value in starts[0]["headers"]:
             assert not set(name + value) & set(b"\r\n\0")
-    assert len(app.asgi.mcp.endpoint.sessions) <= MOST
+    assert len(app.asgi.mcp.endpoint._attendant.sessions) <= MOST
 
 
 @examined(SHORT)

@@ -74,7 +74,7 @@ class AsgiApp:
         """Ask every client from now on to open no further request on its connection."""
         self._draining = self._adds_headers = True
         if self._mcp is not None:
-            self._mcp.endpoint.drain()
+            self._mcp.drain()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -93,7 +93,7 @@ class AsgiApp:
         raw_path = scope.get("raw_path")
         if raw_path and b"%" in raw_path and b"%2f" in raw_path.lower():
             path = raw_path.decode("latin-1")  # an encoded slash is no separator
-        if path == "/mcp":
+        if path in _MCP:
             await self.mcp.answer(method, headers, scope.get("server"), receive, send)
             return
         found = self.site.resolve(method, path, headers, root)
@@ -154,7 +154,7 @@ class AsgiApp:
     async def close(self) -> None:
         """End every session, and close what the app has opened."""
         if self._mcp is not None:
-            self._mcp.close()
+            await self._mcp.close()
         if self.service.weave is not None:
             from kuniumi.execute.woven import close_service  # noqa: PLC0415 - few apps open anything
 
@@ -236,6 +236,7 @@ class AsgiApp:
 
 
 _ENDS = {"", "/"}
+_MCP = ("/mcp", "/mcp/")
 
 
 def _joined(fields: Iterable[tuple[bytes, bytes]]) -> Headers:

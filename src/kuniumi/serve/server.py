@@ -61,6 +61,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 _DAY = 24 * 60 * 60
+_LONGEST_PLACE = 60
 
 
 FAREWELL = 0.2
@@ -262,7 +263,7 @@ def serve(
     if not reference and (not forks or settings.reload):
         msg = "this app was not started from a file, so its workers can't load it"
         raise UsageError(msg)
-    meeting = tempfile.mkdtemp(prefix="kuniumi-") if settings.workers > 1 else ""
+    meeting = _meeting_place() if settings.workers > 1 else ""
     settings = structs.replace(settings, secret=_shared_secret(), meeting=meeting)
     address, port, reserved = _reserve(settings.host, settings.port)
     processes = multiprocessing.get_context("fork" if forks else "spawn")
@@ -297,6 +298,12 @@ def serve(
         if meeting:
             shutil.rmtree(meeting, ignore_errors=True)
     return 1 if hopeless.is_set() else 0
+
+
+def _meeting_place() -> str:
+    """Make the folder in which workers find each other's sockets, whose paths have to be short."""
+    place = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="kuniumi-", dir=place if len(place) < _LONGEST_PLACE else "/tmp")  # noqa: S108 - nobody else may enter it
 
 
 def _shared_secret() -> bytes:

@@ -53,6 +53,7 @@ class Subscriptions:
 
     def add(self, subscription: Subscription) -> None:
         """Tell this one of what is to come."""
+        self._loop = asyncio.get_running_loop()  # mounted, an app may outlive one
         self._all[subscription] = None
 
     def drop(self, subscription: Subscription) -> None:

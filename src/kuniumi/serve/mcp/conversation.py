@@ -178,6 +178,7 @@ class _Again:
         found = self.answers.get(key)
         if found is not None:
             return found
+        dumps(question_params(question, self._terms.revision))  # what can't be written fails here
         self.open[key] = question
         for _ in range(2):  # questions that are asked side by side go out together
             await asyncio.sleep(0)

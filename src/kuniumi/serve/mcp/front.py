@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.serve.body import discard
+from kuniumi.serve.mcp.exchange import Exchange
 from kuniumi.serve.mcp.guard import Guard
-from kuniumi.serve.mcp.http import Endpoint, Exchange
+from kuniumi.serve.mcp.http import Endpoint, refuse_body
 from kuniumi.serve.mcp.workers import Workers
 from kuniumi.wire.http import JSON, overloaded
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from kuniumi.core.service import Service
     from kuniumi.serve.body import BodyReader
     from kuniumi.serve.gate import Gate
+    from kuniumi.serve.mcp.workers import Relayed
 
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]
@@ -47,7 +49,7 @@ class Front:
     ) -> None:
         self.service = service
         self._workers = Workers(meeting, service.registry, self._relayed) if meeting else None
-        self.endpoint = Endpoint(service, secret, workers=self._workers)
+        self.endpoint = Endpoint(service, secret, gate, workers=self._workers)
         self._guard = Guard((*service.allow_hosts, *hosts), (*service.allow_origins, *origins))
         self._body = body
         self._gate = gate
@@ -57,22 +59,24 @@ class Front:
         if self._workers is not None:
             await self._workers.open()
 
-    def close(self) -> None:
-        """End every session, and leave the other workers."""
-        self.endpoint.sessions.close_all()
+    def drain(self) -> None:
+        """End what would go on for ever."""
+        self.endpoint.drain()
         if self._workers is not None:
-            self._workers.close()
+            self._workers.drain()
 
-    async def _relayed(
-        self,
-        method: str,
-        headers: list[tuple[bytes, bytes]],
-        body: bytes,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    async def close(self) -> None:
+        """Leave the other workers, and end every session."""
+        self.drain()
+        if self._workers is not None:
+            await self._workers.close()
+        await self.endpoint.close()
+
+    async def _relayed(self, relayed: Relayed, receive: Receive, send: Send) -> None:
         """Answer a request that came to another worker, which has looked at it already."""
-        await self.endpoint.respond(Exchange(method, dict(headers), body, receive, send))
+        exchange = Exchange(relayed.method, dict(relayed.headers), relayed.body, receive, send)
+        exchange.fields += relayed.fields
+        await self.endpoint.respond(exchange)
 
     async def answer(
         self,
@@ -91,45 +95,31 @@ class Front:
             if method == "POST":
                 refusal = self._check_post(exchange)
         if refusal is not None:
-            await self.endpoint.refuse(exchange, *refusal)
+            await exchange.refuse(*refusal)
         elif method == "OPTIONS":
             await self._options(exchange)
         elif method != "POST":
             await self.endpoint.respond(exchange)
-        elif await self._post(exchange):
-            return
+        else:
+            body = await self._body.read(headers, receive)
+            if type(body) is bytes:
+                exchange.body = body
+                await self.endpoint.respond(exchange)
+                return
+            await refuse_body(exchange, body)  # type: ignore[arg-type]
         await discard(headers, receive)
 
     def _check_post(self, exchange: Exchange) -> tuple[int, str] | None:
         """Give the status and the reason of a refusal, if its body need not be read for one."""
-        content_type = exchange.headers.get(b"content-type", b"")
+        headers = exchange.headers
+        content_type = headers.get(b"content-type", b"")
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
             shown = content_type.decode("latin-1")[:100] or "nothing"
             return 415, f"Content-Type is {shown}: send application/json"
-        return self._overload(exchange) if self._gate.is_full else None
-
-    @staticmethod
-    def _overload(exchange: Exchange) -> tuple[int, str]:
-        exchange.fields.append((b"retry-after", b"1"))
-        return 503, overloaded().message
-
-    async def _post(self, exchange: Exchange) -> bool:
-        """Read a body, and answer it. Tells whether all of it was read."""
-        body = await self._body.read(exchange.headers, exchange.receive)
-        if type(body) is not bytes:
-            await self.endpoint.refuse_body(exchange, body)  # type: ignore[arg-type]
-            return False
-        exchange.body = body
-        gate = self._gate
-        if gate.is_full:  # others may have begun meanwhile
-            await self.endpoint.refuse(exchange, *self._overload(exchange))
-            return True
-        gate.running += 1
-        try:
-            await self.endpoint.respond(exchange)
-        finally:
-            gate.running -= 1
-        return True
+        if self._gate.is_full and b"mcp-session-id" not in headers:
+            exchange.fields.append((b"retry-after", b"1"))
+            return 503, overloaded().message
+        return None  # in a session it may be what a call waits for: an answer, or its end
 
     @staticmethod
     async def _options(exchange: Exchange) -> None:

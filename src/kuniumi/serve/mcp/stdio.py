@@ -11,16 +11,17 @@ import secrets
 import signal
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from kuniumi.core.codec import dumps
-from kuniumi.errors import FunctionError, StartError
+from kuniumi.errors import StartError
 from kuniumi.execute.inline import GRACE
 from kuniumi.execute.life import report_opening
 from kuniumi.execute.woven import close_service, open_service
 from kuniumi.serve.mcp import changes
+from kuniumi.serve.mcp.asked import Questions
 from kuniumi.serve.mcp.desk import Desk, Line
 from kuniumi.serve.mcp.pipes import Inlet, Outlet
 from kuniumi.serve.mcp.terms import Terms, agreed, is_stateless, stated
@@ -34,15 +35,12 @@ from kuniumi.wire.jsonrpc import (
     RpcError,
     read,
     write_error,
-    write_request,
     write_result,
 )
 from kuniumi.wire.mcp import messages
 from kuniumi.wire.mcp.revisions import LATEST_WITH_HANDSHAKE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from kuniumi.core.service import Service
     from kuniumi.wire.mcp.messages import AnyParams
 
@@ -141,8 +139,7 @@ class Connection:
         self._thread = threading.get_ident()
         self._terms = Terms(revision=LATEST_WITH_HANDSHAKE, pushes=True)  # until it says otherwise
         self._at_work: dict[int | str, Work] = {}
-        self._questions: dict[int | str, asyncio.Future[Mapping[str, Any]]] = {}
-        self._asked = 0
+        self._questions = Questions()
         self._subscriptions = changes.Subscriptions(desk.service.registry)
         self._own: changes.Subscription | None = None  # what a handshake subscribes to
 
@@ -158,7 +155,7 @@ class Connection:
         elif isinstance(message, Notification):
             self._take_notification(message)
         elif isinstance(message, Response):
-            self._take_response(message)
+            self._questions.take(message)
         else:
             self._send(write_error(message.id, message))  # type: ignore[arg-type]
 
@@ -230,7 +227,9 @@ class Connection:
             else:
                 self._loop.call_soon_threadsafe(self._tell, work, message)
 
-        line = Line(tell=tell, ask=self._ask, gone=work.cancelled.wait)
+        line = Line(
+            tell=tell, ask=partial(self._questions.ask, self._send), gone=work.cancelled.wait
+        )
         return await self.desk.answer(request, params, terms, line)
 
     def _tell(self, work: Work, message: bytes) -> None:
@@ -265,22 +264,6 @@ class Connection:
             if not isinstance(params, RpcError) and params.request_id in self._at_work:
                 self._at_work[params.request_id].cancel()
 
-    async def _ask(self, method: str, params: dict[str, Any]) -> Mapping[str, Any]:
-        self._asked += 1
-        key = f"ask-{self._asked}"
-        answered = self._questions[key] = self._loop.create_future()
-        try:
-            self._send(write_request(dumps(key), method, dumps(params)))
-            answer: Mapping[str, Any] = await answered
-            return answer
-        finally:
-            del self._questions[key]
-
-    def _take_response(self, response: Response) -> None:
-        waiting = self._questions.get(msgspec.json.decode(response.id))
-        if waiting is not None and not waiting.done():
-            settle_question(waiting, response)
-
     # ---- the stream -----------------------------------------------------------------------------
 
     def _send(self, message: bytes) -> None:
@@ -298,9 +281,7 @@ class Connection:
     async def finish(self, seconds: float) -> None:
         """Let what is at work end, for as long as it may, and give up the rest."""
         self.inlet = None
-        for waiting in self._questions.values():
-            if not waiting.done():
-                waiting.set_exception(FunctionError("The client is gone, and did not answer"))
+        self._questions.give_up("The client is gone, and did not answer")
         tasks = []
         for work in self._at_work.values():
             if work.task is not None:
@@ -313,15 +294,3 @@ class Connection:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=0.1)
-
-
-def settle_question(waiting: asyncio.Future[Mapping[str, Any]], response: Response) -> None:
-    """Give the answer to whoever waits for it, or tell that there is none."""
-    try:
-        if bytes(response.error):
-            said = msgspec.json.decode(response.error).get("message", "no reason given")
-            waiting.set_exception(FunctionError(f"The client could not answer: {said}", status=422))
-        else:
-            waiting.set_result(msgspec.json.decode(response.result, type=dict[str, Any]))
-    except (msgspec.DecodeError, AttributeError):
-        waiting.set_exception(FunctionError("The client's answer can't be read", status=422))

@@ -1,7 +1,7 @@
 """A stream of messages to one client, which it may leave and take up again.
 
 In: messages, from any thread. Out: server-sent events, from any position. It must not know who
-reads it, nor whether anybody does.
+reads it, nor whether anybody does; but of two who do, only the later one gets anything.
 """
 
 from __future__ import annotations
@@ -9,21 +9,32 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from kuniumi.wire.sse import encode_message, encode_pause
 
-_MOST = 1024
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST = 1024
+"""Messages that wait to be read, or are kept to be read again."""
+
 RETRY = 100
 """Milliseconds after which a client may come back for more."""
+
+_LONGEST_NUMBER = 18
 
 
 class Stream:
     """Messages about one request, or about none, in their order."""
 
-    def __init__(self, *, resumable: bool) -> None:
+    def __init__(self, *, resumable: bool = False, pauses: bool = False) -> None:
         self.name = secrets.token_urlsafe(9)
         self.resumable = resumable
+        self.pauses = pauses  # whether its reader is told beforehand how to come back
         self.changed = asyncio.Event()
+        self.reader = 0  # the number of who reads it, or was the last to
         self.let_go = False  # whether the client is to leave, and to come back
         self.ended = False
         self.status = 200
@@ -31,6 +42,7 @@ class Stream:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._start = 0  # the position of the first message that is still here
+        self._given = 0  # the position after the last message that somebody has read
         self._messages: list[bytes] = []
 
     @property
@@ -38,25 +50,36 @@ class Stream:
         """The position after the last message."""
         return self._start + len(self._messages)
 
+    # ---- who writes -----------------------------------------------------------------------------
+
     def tell(self, message: bytes) -> None:
         """Take a message from any thread."""
         if threading.get_ident() == self._thread:
             self.put(message)
         else:
-            try:
-                self._loop.call_soon_threadsafe(self.put, message)
-            except RuntimeError:  # the loop has ended: nobody reads any more
-                return
+            self._on_the_loop(self.put, message)
 
     def put(self, message: bytes, *, urgent: bool = False) -> None:
         """Take a message; where too many wait, those that nothing depends on are dropped."""
-        if self.ended or (len(self._messages) >= _MOST and not urgent):
+        if self.ended:
             return
+        if len(self._messages) >= MOST:
+            self._forget_read()
+            if len(self._messages) >= MOST and not urgent:
+                return
         self._messages.append(message)
         self.changed.set()
 
+    def _forget_read(self) -> None:
+        """Let go of the oldest of what was read already: it could be read again no more."""
+        count = min(self._given - self._start, MOST // 4)
+        del self._messages[:count]
+        self._start += count
+
     def finish(self, message: bytes = b"", status: int = 200) -> None:
         """Take the last message, if there is one."""
+        if self.ended:
+            return
         message = message or self.farewell
         if message:
             self.put(message, urgent=True)
@@ -65,13 +88,26 @@ class Stream:
         self.changed.set()
 
     def release(self) -> None:
-        """Have the client leave, and come back for the rest."""
+        """Have the client leave, and come back for the rest; from any thread."""
 
         def leave() -> None:
             self.let_go = True
             self.changed.set()
 
-        self._loop.call_soon_threadsafe(leave)
+        self._on_the_loop(leave)
+
+    def _on_the_loop(self, act: Callable[..., None], *words: bytes) -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody reads any more
+            self._loop.call_soon_threadsafe(act, *words)
+
+    # ---- who reads ------------------------------------------------------------------------------
+
+    def take_over(self) -> int:
+        """Begin to read; whoever did so before has to stop. Gives the reader's number."""
+        self.reader += 1
+        self.let_go = False
+        self.changed.set()
+        return self.reader
 
     def only_result(self) -> bytes | None:
         """Give the last message if it is the only one, and no other can come."""
@@ -79,11 +115,12 @@ class Stream:
 
     def events_after(self, position: int) -> bytes:
         """Give all messages from a position on, as events."""
-        messages = self._messages[max(0, position - self._start) :]
+        self._given = self.end
         if not self.resumable:
-            self._start += len(self._messages)
-            self._messages.clear()
+            messages, self._messages = self._messages, []
+            self._start = self._given
             return b"".join(map(encode_message, messages))
+        messages = self._messages[max(0, position - self._start) :]
         first = self.end - len(messages)
         return b"".join(
             encode_message(message, self._number(first + index + 1))
@@ -101,4 +138,5 @@ class Stream:
 def position_of(number: str) -> tuple[str, int] | None:
     """Read the name of a stream and a position off the id of an event."""
     name, _, position = number.rpartition("-")
-    return (name, int(position)) if name and position.isascii() and position.isdigit() else None
+    is_number = position.isascii() and position.isdigit() and len(position) <= _LONGEST_NUMBER
+    return (name, int(position)) if name and is_number else None

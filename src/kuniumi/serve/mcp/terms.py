@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from kuniumi.wire.jsonrpc import INVALID_PARAMS, RpcError
 from kuniumi.wire.mcp import messages
@@ -21,6 +22,17 @@ INFO = 20
 
 _MARK = messages.VERSION.encode()
 _NOTHING = messages.Capabilities()
+
+
+class _Mark(Struct):
+    version: Raw = msgspec.field(default=Raw(b""), name=messages.VERSION)
+
+
+class _Marked(Struct):
+    meta: _Mark = msgspec.field(default_factory=_Mark, name="_meta")
+
+
+_marked = msgspec.json.Decoder(_Marked).decode  # arguments may speak of the mark, too
 
 
 class Terms(Struct, frozen=True):
@@ -42,7 +54,12 @@ class Terms(Struct, frozen=True):
 
 def is_stateless(request: Request) -> bool:
     """Whether a request says of itself on which terms it comes."""
-    return _MARK in bytes(request.params)
+    if _MARK not in bytes(request.params):  # as in nearly all that do not
+        return False
+    try:
+        return bool(bytes(_marked(request.params).meta.version))
+    except msgspec.DecodeError:
+        return True  # it may well have tried to
 
 
 def stated(meta: messages.Meta) -> Terms | RpcError:

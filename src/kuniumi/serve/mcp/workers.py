@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
-    Answer = Callable[[str, list[tuple[bytes, bytes]], bytes, Receive, Send], Awaitable[None]]
-
-_LONGEST_FRAME = 64 * 1024 * 1024
+    Answer = Callable[["Relayed", Receive, Send], Awaitable[None]]
 
 
 class Relayed(msgspec.Struct, tag="request"):
@@ -37,6 +35,7 @@ class Relayed(msgspec.Struct, tag="request"):
     method: str
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    fields: list[tuple[bytes, bytes]]  # headers of the answer
 
 
 class Heard(msgspec.Struct, tag="change"):
@@ -63,14 +62,23 @@ class Workers:
         self._server: asyncio.Server | None = None
         self._loop = asyncio.get_running_loop()
         self._telling: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
+        self._listening: set[asyncio.StreamWriter] = set()  # on behalf of clients of this worker
 
     async def open(self) -> None:
         """Begin to listen."""
         self._server = await asyncio.start_unix_server(self._serve, self._folder / self.name)
         self._registry.listen(self._hear)
 
-    def close(self) -> None:
-        """Listen no more."""
+    def drain(self) -> None:
+        """End what clients of this worker hear from others, which may go on for ever."""
+        for writer in tuple(self._listening):
+            writer.close()
+
+    async def close(self) -> None:
+        """Listen no more, once everything is answered that others have passed on."""
+        while self._serving:
+            await asyncio.wait(self._serving)
         if self._server is not None:
             self._server.close()
         with suppress(OSError):
@@ -85,16 +93,25 @@ class Workers:
     async def relay(self, worker: str, relayed: Relayed, receive: Receive, send: Send) -> None:
         """Have another worker answer a request, and pass its answer on."""
         reader, writer = await self._reach(worker)
-        leaving: asyncio.Task[None] | None = None
+        leaving = asyncio.create_task(_close_when_gone(receive, writer))
+        if relayed.method == "GET":
+            self._listening.add(writer)
+        begun = ended = False
         try:
-            _write(writer, relayed)
-            await writer.drain()
-            leaving = asyncio.create_task(_close_when_gone(receive, writer))
-            while (frame := await _read(reader)) is not None:
-                await send(msgspec.msgpack.decode(frame))
+            with suppress(OSError):  # it has ended: there is nothing to be read, either
+                _write(writer, relayed)
+                await writer.drain()
+            while not ended and (frame := await _read(reader)) is not None:
+                message = msgspec.msgpack.decode(frame)
+                begun, ended = True, _is_last(message)
+                await send(message)
+            if not begun and not leaving.done():
+                raise NoSuchWorkerError(worker)  # it ended before it could answer
+            if not ended and not leaving.done():
+                await send({"type": "http.response.body", "body": b""})
         finally:
-            if leaving is not None:
-                leaving.cancel()
+            self._listening.discard(writer)
+            leaving.cancel()
             writer.close()
 
     async def _reach(self, worker: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -106,6 +123,9 @@ class Workers:
             raise NoSuchWorkerError(worker) from error
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - it is a server's
+        self._serving.add(task)
         try:
             frame = await _read(reader)
             if frame is None:
@@ -113,11 +133,12 @@ class Workers:
             found = _frames.decode(frame)
             if isinstance(found, Heard):
                 self._apply(found.change)
-                return
-            await self._answer_relayed(found, reader, writer)
+            else:
+                await self._answer_relayed(found, reader, writer)
         except (OSError, msgspec.DecodeError):
             return
         finally:
+            self._serving.discard(task)
             writer.close()
 
     async def _answer_relayed(
@@ -131,7 +152,7 @@ class Workers:
             _write(writer, dict(message))
             await writer.drain()
 
-        await self._answer(relayed.method, relayed.headers, relayed.body, receive, send)
+        await self._answer(relayed, receive, send)
 
     # ---- changes that all shall hear of ---------------------------------------------------------
 
@@ -169,9 +190,13 @@ def _write(writer: asyncio.StreamWriter, message: Any) -> None:
 async def _read(reader: asyncio.StreamReader) -> bytes | None:
     try:
         length = int.from_bytes(await reader.readexactly(4), "big")
-        return await reader.readexactly(length) if length <= _LONGEST_FRAME else None
+        return await reader.readexactly(length)
     except (asyncio.IncompleteReadError, OSError):
         return None
+
+
+def _is_last(message: Message) -> bool:
+    return message["type"] == "http.response.body" and not message.get("more_body")
 
 
 async def _close_when_gone(receive: Receive, writer: asyncio.StreamWriter) -> None:
