@@ -176,7 +176,8 @@ def serving(app: Path, *flags: str, **environment: str) -> Iterator[Server]:
 @contextmanager
 def serving_by(app: Path, *command: str, **environment: str) -> Iterator[Server]:
     """Serve an app by any of its commands that listen."""
-    words = [str(app), *command, "--port", "0"]
+    name, *flags = command
+    words = [str(app), name, "--port", "0", *flags]  # flags may name another
     with _running(words, environment, rb"served at http://(\[.*\]|[^:]+):(\d+)") as server:
         yield server
 

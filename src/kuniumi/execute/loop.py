@@ -12,6 +12,8 @@ import threading
 import types
 from contextlib import suppress
 from functools import partial
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Outcome, Ready
@@ -250,10 +252,16 @@ class _Wait:
     """The wait of a loop for an outcome that a thread will bring."""
 
     def __init__(
-        self, work: Callable[[], Outcome], call: Call, halt: threading.Event | None
+        self,
+        work: Callable[[], Outcome],
+        call: Call,
+        limit: float | None,
+        halt: threading.Event | None,
     ) -> None:
         self.work = work
         self.call = call
+        self.limit = limit
+        self.until = monotonic() + limit if limit else inf
         self.halt = halt
         self.job: Job | None = None
         self.is_deaf = call.context is None and halt is None
@@ -267,7 +275,12 @@ class _Wait:
             self.job = pool.submit(self.work, self.bring)
 
     def bring(self, outcome: Outcome) -> None:
-        """Bring the outcome, from any thread."""
+        """Bring the outcome, from any thread; what comes too late is none.
+
+        The timer alone would let it pass if something held up the loop when it should have rung.
+        """
+        if monotonic() > self.until:
+            outcome = Outcome(error=timed_out(self.limit))
         try:
             self.loop.call_soon_threadsafe(self.end, outcome)
         except RuntimeError:  # the loop is closed: nobody waits any more
@@ -329,7 +342,7 @@ async def run_in_thread(
     Work that looks at `halt`, or whose function looks at its context, is told when nobody waits;
     any other is interrupted then.
     """
-    wait = _Wait(work, call, halt)
+    wait = _Wait(work, call, limit, halt)
     loop = wait.loop
     if turns is None:
         wait.begin()

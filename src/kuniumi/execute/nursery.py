@@ -142,6 +142,8 @@ class _Child:
     def bury(self, status: int) -> None:
         """Say how it ended, and close its line, whoever else holds it."""
         flags = socket.MSG_DONTWAIT
+        with suppress(OSError):  # nothing more can come in: what comes now would be lost unnoticed
+            self.line.shutdown(socket.SHUT_RD)
         try:
             unread = bool(self.line.recv(1, flags | socket.MSG_PEEK))
         except OSError:

@@ -44,6 +44,7 @@ class Stream:
         self._start = 0  # the position of the first message that is still here
         self._given = 0  # the position after the last message that somebody has read
         self._messages: list[bytes] = []
+        self._last_is_urgent = False
 
     @property
     def end(self) -> int:
@@ -60,14 +61,19 @@ class Stream:
             self._on_the_loop(self.put, message)
 
     def put(self, message: bytes, *, urgent: bool = False) -> None:
-        """Take a message; where too many wait, those that nothing depends on are dropped."""
+        """Take a message; where too many wait, the latest one takes the place of the one before.
+
+        Only urgent ones are never dropped: something depends on them.
+        """
         if self.ended:
             return
         if len(self._messages) >= MOST:
             self._forget_read()
-            if len(self._messages) >= MOST and not urgent:
-                return
-        self._messages.append(message)
+        if len(self._messages) >= MOST and not urgent and not self._last_is_urgent:
+            self._messages[-1] = message  # nobody has read that yet, or it would be forgotten
+        elif len(self._messages) < MOST or urgent:
+            self._messages.append(message)
+            self._last_is_urgent = urgent
         self.changed.set()
 
     def _forget_read(self) -> None:
