@@ -6,6 +6,7 @@
     ├── UsageError        a command line, a setting or a file that cannot be used as given
     ├── FunctionError     raised *by a function* to say "this failed, as can be expected"
     ├── AnswerError       a tool's answer is not what an agent took it for
+    ├── ServerError       a server of tools cannot be reached, or does not speak as it should
     ├── CannotAskError    raised *inside a function* that asks a caller who can't be asked
     └── DeclinedError     raised *inside a function* whose caller would not answer
 
@@ -63,6 +64,20 @@ class FunctionError(KuniumiError):
 
 class AnswerError(KuniumiError):
     """A tool's answer is not of the type that it was asked for as."""
+
+
+class ServerError(KuniumiError):
+    """A server of tools cannot be reached, or does not speak as it should.
+
+    `may_have_run` says whether what was asked may have been done nonetheless.
+    """
+
+    def __init__(
+        self, message: str, *, may_have_run: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.may_have_run = may_have_run
+        self.retry_after = retry_after
 
 
 class CannotAskError(KuniumiError):

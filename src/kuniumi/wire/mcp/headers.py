@@ -196,3 +196,55 @@ def _marked(
         if MARK in part:
             yield (*path, name), part[MARK], part
         yield from _marked(part, (*path, name))
+
+
+# ---- the client's direction ------------------------------------------------------------------------
+
+_DEEPEST = 20
+
+
+def read_mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...] | str:
+    """Give the parameters that a tool's schema wants repeated, or why no header can hold them.
+
+    A client must not call a tool whose schema marks what cannot be repeated.
+    """
+    found: list[Mirror] = []
+    taken: set[str] = set()
+    for path, header, part in _marks_in(schema, ()):
+        dotted = ".".join(path)
+        if not isinstance(header, str) or not _TOKEN.match(header):
+            return f"the header {header!r} of {dotted!r} is no name of a header"
+        if part.get("type") not in _PRIMITIVES:
+            return f"{dotted!r} cannot be repeated in a header: it is no text, integer or bool"
+        if header.lower() in taken:
+            return f"two parameters are to be repeated in the header {header!r}"
+        taken.add(header.lower())
+        found.append((path, header, part["type"]))
+    return tuple(found)
+
+
+def write_mirrors(mirrors: tuple[Mirror, ...], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Give the headers that repeat these arguments; what is absent or null has none."""
+    headers = {}
+    for path, header, _ in mirrors:
+        value: Any = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None:
+            written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            headers[f"Mcp-Param-{header}"] = encode(written)
+    return headers
+
+
+def _marks_in(
+    schema: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any, dict[str, Any]]]:
+    """Find the marks of a schema that others wrote, which may be anything."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or len(path) >= _DEEPEST:
+        return
+    for name, part in properties.items():
+        if isinstance(part, dict):
+            if MARK in part:
+                yield (*path, name), part[MARK], part
+            yield from _marks_in(part, (*path, name))

@@ -1,0 +1,1 @@
+"""Where tools come from: servers of MCP, OpenAPI and plain REST, other clients; one module a kind."""

@@ -1,0 +1,372 @@
+"""A server of MCP, of any revision, over any link.
+
+In: a link. Out: a `Source`. It begins by asking for what the latest revision offers, and shakes hands
+where a server does not know that; it begins anew when the server was restarted. Questions of the
+server are put where they come: in its requests, or in results that say what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from kuniumi.agent.servers.link import LinkLostError, error_of, plain
+from kuniumi.agent.servers.questions import CAPABILITIES, put, read_question
+from kuniumi.agent.servers.source import MAX_TOOLS, Found
+from kuniumi.agent.servers.web import RefusedError
+from kuniumi.agent.tools import read_tool
+from kuniumi.core.codec import dumps
+from kuniumi.errors import ServerError
+from kuniumi.wire import jsonrpc
+from kuniumi.wire.jsonrpc import Request, Response, RpcError
+from kuniumi.wire.mcp import asking
+from kuniumi.wire.mcp.headers import NO_SUCH_REVISION, read_mirrors
+from kuniumi.wire.mcp.revisions import LATEST, LATEST_WITH_HANDSHAKE
+
+if TYPE_CHECKING:
+    from kuniumi.agent.servers.link import Link
+    from kuniumi.agent.servers.source import Hearer, OnProgress
+    from kuniumi.agent.tools import Tool
+    from kuniumi.wire.jsonrpc import Notification
+    from kuniumi.wire.mcp.asking import Greeting
+    from kuniumi.wire.mcp.headers import Mirror
+    from kuniumi.wire.mcp.revisions import Revision
+
+_log = logging.getLogger("kuniumi.agent")
+
+_PROBE = 5.0  # seconds in which a server that knows of discovery will have answered
+_MOST_ROUNDS = 20
+_MOST_PAGES = 10_000
+_MOST_QUESTIONS = 32
+_LIST_CHANGED = "notifications/tools/list_changed"
+_PROGRESS = "notifications/progress"
+_ENDED_BY_ITSELF = 1.0
+_LONGEST_PAUSE = 60.0
+
+
+class McpSource:
+    """One server, and the conversation with it."""
+
+    def __init__(
+        self, link: Link, hearer: Hearer, version: str, name: str = "", *, restarts: bool = False
+    ) -> None:
+        self._link = link
+        self._hearer = hearer
+        self._name = name
+        self._restarts = restarts  # whether a probe may confuse it, so that it is started anew
+        self._speaker = asking.Speaker("kuniumi", version, CAPABILITIES if hearer.ask else {})
+        self._greeting: Greeting | None = None
+        self._numbers = count(1)
+        self._progress: dict[int, OnProgress] = {}
+        self._mirrors: dict[str, tuple[Mirror, ...]] = {}
+        self._opening = asyncio.Lock()
+        self._answering: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self._shakes_hands = False
+        link.hear = self._hear
+
+    @property
+    def name(self) -> str:
+        """What the server calls itself."""
+        return self._name or (self._greeting.name if self._greeting else "")
+
+    @property
+    def greeting(self) -> Greeting | None:
+        """What the server said when the conversation began."""
+        return self._greeting
+
+    # ---- beginning ---------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Begin a conversation in the latest revision that both know."""
+        await self._link.open()
+        self._greeting = await self._begin()
+        if self._greeting.tells_of_changes:
+            self._watching = asyncio.create_task(self._watch(self._greeting.revision))
+
+    async def _begin(self) -> Greeting:
+        if self._shakes_hands:
+            return await self._shake_hands(LATEST_WITH_HANDSHAKE)
+        found = await self._discover()
+        if isinstance(found, asking.Greeting):
+            return found
+        self._shakes_hands = True
+        return await self._shake_hands(found or LATEST_WITH_HANDSHAKE)
+
+    async def _discover(self) -> Greeting | Revision | None:
+        """Ask what the latest revision offers: a greeting, or the revision to shake hands in."""
+        try:
+            async with asyncio.timeout(_PROBE):
+                reply = await self._ask("server/discover", {}, LATEST)
+        except RefusedError as error:
+            if error.status in {400, 404, 405, 406, 415, 422, 500, 501}:
+                return None
+            raise
+        except (TimeoutError, LinkLostError):
+            if not self._restarts:
+                raise ServerError("the server does not answer") from None
+            await self._link.open()
+            return None
+        if not isinstance(reply, RpcError):
+            return asking.read_discovery(reply)
+        if reply.code == NO_SUCH_REVISION:
+            revision = asking.supported_by(reply)
+            if revision is not None and revision.stateless:
+                said = "the server refuses a revision that it says it knows"
+                raise ServerError(said)
+            return revision
+        return None
+
+    async def _shake_hands(self, wanted: Revision) -> Greeting:
+        reply = await self._ask(
+            "initialize", asking.initialize_params(self._speaker, wanted), wanted
+        )
+        if isinstance(reply, RpcError):
+            raise ServerError(f"the server refuses the handshake: {reply.message} ({reply.code})")
+        greeting = asking.read_handshake(reply)
+        if greeting is None:
+            said = reply.get("protocolVersion") if isinstance(reply, dict) else None
+            raise ServerError(f"the server speaks {said!r}, which is no known revision of MCP")
+        await self._link.tell(
+            jsonrpc.write_notification("notifications/initialized", b"{}"),
+            asking.headers_of(greeting.revision, "notifications/initialized", {}),
+        )
+        return greeting
+
+    async def _reopen(self, lost: Greeting | None) -> None:
+        """Begin anew, once for all calls that met the same end."""
+        async with self._opening:
+            if self._greeting is not lost and self._link.is_open:
+                return
+            await self._stop_watching()
+            await self.open()
+        self._hearer.changed()
+
+    # ---- the tools ---------------------------------------------------------------------------------
+
+    async def list_tools(self) -> Found:
+        """Give all tools, page by page; those that may not be called are left out."""
+        tools: list[Tool] = []
+        mirrors: dict[str, tuple[Mirror, ...]] = {}
+        lifetimes: list[float] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            reply = await self._ask_again("tools/list", {"cursor": cursor} if cursor else {})
+            if isinstance(reply, RpcError):
+                if reply.code == jsonrpc.NO_METHOD:
+                    return Found([])
+                raise ServerError(f"the server lists no tools: {reply.message} ({reply.code})")
+            page = asking.read_page(reply)
+            if page is None:
+                raise ServerError("the server lists its tools in no form that is known")
+            self._take(page.tools, tools, mirrors)
+            if page.ttl is not None:
+                lifetimes.append(page.ttl)
+            cursor = page.cursor
+            if not cursor or cursor in seen:
+                break
+            seen.add(cursor)
+            if len(tools) > MAX_TOOLS:
+                raise ServerError(f"the server lists more than {MAX_TOOLS:,} tools")
+        self._mirrors = mirrors
+        return Found(tools, min(lifetimes, default=None))
+
+    def _take(
+        self, listed: list[Any], tools: list[Tool], mirrors: dict[str, tuple[Mirror, ...]]
+    ) -> None:
+        for sent in listed:
+            tool = read_tool(sent)
+            if tool is None:
+                continue
+            marked = read_mirrors(tool.input_schema)
+            if isinstance(marked, str):
+                _log.warning("the tool %r of %s is left out: %s", tool.name, self.name, marked)
+                continue
+            if marked:
+                mirrors[tool.name] = marked
+            tools.append(tool)
+
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+    ) -> Any:
+        """Call a tool, and answer what the server wants to know before it has a result."""
+        fields: dict[str, Any] = {"name": tool.name, "arguments": arguments}
+        mirrors = self._mirrors.get(tool.name, ())
+        for _ in range(_MOST_ROUNDS):
+            reply = await self._ask_again("tools/call", fields, mirrors, on_progress)
+            if isinstance(reply, RpcError):
+                error: dict[str, Any] = {"code": reply.code, "message": reply.message}
+                if reply.data is not None:
+                    error["data"] = reply.data
+                return {"jsonrpc": "2.0", "error": error}
+            answers = await self._answer_within(reply)
+            if answers is None:
+                return reply
+            fields = {"name": tool.name, "arguments": arguments, "inputResponses": answers}
+            state = reply.get("requestState")
+            if state is not None:
+                fields["requestState"] = state
+        raise ServerError(f"the server asked for more {_MOST_ROUNDS} times, and gave no result")
+
+    async def close(self) -> None:
+        """End the conversation."""
+        await self._stop_watching()
+        for task in self._answering:
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
+        await self._link.close()
+
+    # ---- asking ------------------------------------------------------------------------------------
+
+    async def _ask_again(
+        self,
+        method: str,
+        fields: dict[str, Any],
+        mirrors: tuple[Mirror, ...] = (),
+        on_progress: OnProgress | None = None,
+    ) -> Any:
+        """Ask; where the server had forgotten us before it did anything, begin anew and ask again."""
+        for turn in range(2):
+            greeting = self._greeting
+            if greeting is None or not self._link.is_open:
+                await self._reopen(greeting)
+                greeting = self._greeting
+            assert greeting is not None  # noqa: S101 - a conversation that began has one
+            try:
+                reply = await self._ask(method, fields, greeting.revision, mirrors, on_progress)
+            except LinkLostError as error:
+                if turn or error.may_have_run:
+                    raise
+                continue
+            refused = isinstance(reply, RpcError) and reply.code == NO_SUCH_REVISION
+            if refused and not turn:
+                self._greeting, self._shakes_hands = None, False
+                continue
+            return reply
+        return reply
+
+    async def _ask(
+        self,
+        method: str,
+        fields: dict[str, Any],
+        revision: Revision,
+        mirrors: tuple[Mirror, ...] = (),
+        on_progress: OnProgress | None = None,
+    ) -> Any:
+        """Send one request; give its result as plain data, or the error."""
+        number = next(self._numbers)
+        token = number if on_progress is not None else None
+        handshake = method == "initialize"
+        params = fields if handshake else asking.params_of(self._speaker, revision, fields, token)
+        body = jsonrpc.write_request(b"%d" % number, method, dumps(params))
+        headers = asking.headers_of(revision, method, params, mirrors)
+        if on_progress is not None:
+            self._progress[number] = on_progress
+        try:
+            reply = await self._link.ask(number, body, headers, cancels=not handshake)
+        finally:
+            self._progress.pop(number, None)
+        if isinstance(reply, Response):
+            return error_of(reply.error) if bytes(reply.error) else plain(reply.result)
+        return reply
+
+    # ---- questions ---------------------------------------------------------------------------------
+
+    async def _answer_within(self, reply: Any) -> dict[str, Any] | None:
+        """Answer what a result says is missing; nothing if none is, or nobody can be asked."""
+        if not isinstance(reply, dict) or reply.get("resultType") != "input_required":
+            return None
+        requests = reply.get("inputRequests")
+        if requests is None and reply.get("requestState") is not None:
+            return {}
+        if self._hearer.ask is None or not isinstance(requests, dict):
+            return None
+        questions = {}
+        for key, asked in list(requests.items())[:_MOST_QUESTIONS]:
+            said = asked if isinstance(asked, dict) else {}
+            question = read_question(self.name, said.get("method"), said.get("params"))
+            if question is None:
+                return None
+            questions[key] = question
+        return {key: await put(each, self._hearer.ask) for key, each in questions.items()}
+
+    def _hear(self, message: Request | Notification) -> None:
+        """Take what the server says by itself."""
+        if isinstance(message, Request):
+            if len(self._answering) < _MOST_QUESTIONS:
+                self._in_background(self._answer(message))
+        elif message.method == _PROGRESS:
+            self._hear_progress(plain(message.params))
+        elif message.method == _LIST_CHANGED:
+            self._hearer.changed()
+
+    def _hear_progress(self, said: Any) -> None:
+        token = said.get("progressToken") if isinstance(said, dict) else None
+        on_progress = self._progress.get(token) if isinstance(token, int) else None
+        done = said.get("progress") if on_progress is not None else None
+        if on_progress is None or not isinstance(done, (int, float)):
+            return
+        total, message = said.get("total"), said.get("message")
+        try:
+            on_progress(
+                done,
+                total if isinstance(total, (int, float)) else None,
+                message if isinstance(message, str) else "",
+            )
+        except Exception:  # noqa: BLE001 - somebody else's code, which may raise anything
+            _log.warning("the callback for progress failed", exc_info=True)
+
+    async def _answer(self, request: Request) -> None:
+        """Answer a request of the server's."""
+        question = read_question(self.name, request.method, plain(request.params))
+        if request.method == "ping":
+            body = jsonrpc.write_result(request.id, b"{}")
+        elif question is not None and self._hearer.ask is not None:
+            body = jsonrpc.write_result(request.id, dumps(await put(question, self._hearer.ask)))
+        else:
+            error = RpcError(jsonrpc.NO_METHOD, f"Method not found: {request.method}"[:200])
+            body = jsonrpc.write_error(request.id, error)
+        revision = self._greeting.revision if self._greeting else LATEST_WITH_HANDSHAKE
+        with suppress(ServerError):
+            await self._link.tell(body, asking.headers_of(revision, "", {}))
+
+    # ---- changes -----------------------------------------------------------------------------------
+
+    async def _watch(self, revision: Revision) -> None:
+        """Hear of changes for as long as the conversation lasts."""
+        listen = self._listen if revision.stateless else self._listen_by_stream
+        pause = _ENDED_BY_ITSELF
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                if not await listen(revision):
+                    return
+                self._hearer.changed()  # what happened while nobody listened is not known
+            except ServerError:
+                pass
+            pause = _ENDED_BY_ITSELF if loop.time() - began > 60 else min(pause * 2, _LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+
+    async def _listen(self, revision: Revision) -> bool:
+        fields = {"notifications": {"toolsListChanged": True}}
+        reply = await self._ask("subscriptions/listen", fields, revision)
+        return not isinstance(reply, RpcError)
+
+    async def _listen_by_stream(self, revision: Revision) -> bool:
+        return await self._link.watch(asking.headers_of(revision, "", {}))
+
+    async def _stop_watching(self) -> None:
+        task, self._watching = self._watching, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _in_background(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)

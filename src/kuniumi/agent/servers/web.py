@@ -1,0 +1,181 @@
+"""HTTP as this room speaks it: bounded answers, redirections within an origin, errors in words.
+
+In: a request. Out: a response whose body is read piece by piece, up to a limit. Whatever fails is a
+`ServerError` that tells whether the request may have been carried out.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+from msgspec import Struct
+
+from kuniumi.errors import ServerError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+CONNECT_TIMEOUT = 10.0
+_REDIRECTED = frozenset({307, 308})
+_NEVER_RAN = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_PORTS = {"http": 80, "https": 443}
+
+
+class RefusedError(ServerError):
+    """The server answered with a status that is no success."""
+
+    def __init__(self, message: str, status: int, *, retry_after: float | None = None) -> None:
+        super().__init__(message, may_have_run=status in {500, 502, 504}, retry_after=retry_after)
+        self.status = status
+
+
+class Body(Struct, frozen=True):
+    """A whole response, in the shape that `read` reads."""
+
+    status_code: int
+    content: bytes
+    media_type: str
+
+
+def open_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+    """Make a client; how long a call may take is decided by who waits for it."""
+    return httpx.AsyncClient(
+        transport=transport,
+        timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
+        headers={"User-Agent": "kuniumi", "Accept-Encoding": "identity"},
+    )
+
+
+class Web:
+    """One server's address, with what identifies us to it."""
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        headers: Mapping[str, str],
+        auth: Any,
+        max_bytes: int,
+    ) -> None:
+        self.max_bytes = max_bytes
+        self._client = client
+        self._headers = dict(headers)
+        self._auth = httpx.USE_CLIENT_DEFAULT if auth is None else auth
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: httpx.URL,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request, and give the response while its body is still coming."""
+        for _ in range(3):
+            response = await self._send(method, url, {**self._headers, **headers}, body)
+            try:
+                if response.status_code not in _REDIRECTED:
+                    yield response
+                    return
+                url = _follow(url, response)
+            finally:
+                await response.aclose()
+        raise ServerError(f"{url} sends in circles")
+
+    async def fetch(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None = None
+    ) -> Body:
+        """Send a request, and give the whole response, whatever its status."""
+        async with self.send(method, url, headers, body) as response:
+            content = await read_all(response, self.max_bytes)
+            return Body(response.status_code, content, media_type_of(response))
+
+    async def _send(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None
+    ) -> httpx.Response:
+        client = self._client
+        request = httpx.Request(method, url, headers={**client.headers, **headers}, content=body)
+        if client.cookies.jar:
+            client.cookies.set_cookie_header(request)
+        try:
+            return await client.send(request, stream=True, auth=self._auth)
+        except httpx.HTTPError as error:
+            raise told(error, url) from error
+
+
+async def read_all(response: httpx.Response, limit: int) -> bytes:
+    """Read a body up to a limit."""
+    parts = []
+    size = 0
+    async for piece in pieces_of(response):
+        size += len(piece)
+        if size > limit:
+            raise ServerError(f"the answer is longer than {limit:,} bytes", may_have_run=True)
+        parts.append(piece)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """Read a body piece by piece, as it was sent: a small one could unpack to any size."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ServerError("the answer is compressed, though nobody asked for that")
+    try:
+        async for piece in response.aiter_raw():
+            yield piece
+    except httpx.HTTPError as error:
+        raise told(error, response.url) from error
+
+
+async def refusal(response: httpx.Response, body: bytes | None = None) -> RefusedError:
+    """Tell what a status that is no success means."""
+    status = response.status_code
+    if body is None:
+        body = await read_all(response, 1 << 16)
+    said = body[:500].decode("utf-8", "replace").strip()
+    hint = ": give it headers= or auth=" if status in {401, 403} else ""
+    quoted = f": {said}" if said and media_type_of(response) != "text/html" else ""
+    return RefusedError(
+        f"{response.url} answered HTTP {status}{hint}{quoted}",
+        status,
+        retry_after=retry_after(response),
+    )
+
+
+def retry_after(response: httpx.Response) -> float | None:
+    """Give the seconds that a server wants to be left alone."""
+    said = response.headers.get("retry-after", "")
+    return float(said) if said.isdigit() and len(said) < 6 else None
+
+
+def media_type_of(response: httpx.Response) -> str:
+    """Give the type of a response's body, without parameters."""
+    said: str = response.headers.get("content-type", "")
+    return said.partition(";")[0].strip().lower()
+
+
+def told(error: httpx.HTTPError, url: httpx.URL) -> ServerError:
+    """Tell a failure of the network in words."""
+    origin = f"{url.scheme}://{url.netloc.decode()}"
+    said = str(error) or type(error).__name__
+    if isinstance(error, _NEVER_RAN):
+        return ServerError(f"{origin} cannot be reached: {said}")
+    return ServerError(f"{origin} broke off: {said}", may_have_run=True)
+
+
+def same_origin(one: httpx.URL, other: httpx.URL) -> bool:
+    """Whether two addresses are of one server, which may see the same credentials."""
+    return (one.scheme, one.host, one.port or _PORTS.get(one.scheme)) == (
+        other.scheme,
+        other.host,
+        other.port or _PORTS.get(other.scheme),
+    )
+
+
+def _follow(url: httpx.URL, response: httpx.Response) -> httpx.URL:
+    """Give the address to go to; never another origin, which must not see our credentials."""
+    place = url.join(response.headers.get("location", ""))
+    if not same_origin(url, place):
+        raise ServerError(f"{url} sends us on to {place}: if that is right, give that address")
+    return place

@@ -1,0 +1,165 @@
+"""Servers without MCP: those that describe themselves by OpenAPI, and the plain REST tool protocol.
+
+In: an address, or the description that was found there. Out: a `Source`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+
+from kuniumi.agent.json_text import ABSENT, parse
+from kuniumi.agent.servers.openapi import Operation, read_document
+from kuniumi.agent.servers.requests import Prepared, prepare
+from kuniumi.agent.servers.source import Found
+from kuniumi.agent.servers.web import RefusedError, same_origin
+from kuniumi.agent.tools import Tool, read_tool
+from kuniumi.core.codec import dumps
+from kuniumi.errors import ServerError
+
+if TYPE_CHECKING:
+    from kuniumi.agent.servers.source import OnProgress
+    from kuniumi.agent.servers.web import Body, Web
+
+_TOOL_RESULT = "application/vnd.mcp.tool-result+json"
+_BUSY = frozenset({429, 502, 503, 504})
+
+
+class OpenApiSource:
+    """A server that an OpenAPI document describes."""
+
+    def __init__(self, web: Web, url: httpx.URL, base_url: str = "", name: str = "") -> None:
+        self._web = web
+        self._url = url
+        self._base_url = base_url
+        self._name = name
+        self._operations: dict[str, Operation] = {}
+        self._base = ""
+
+    @property
+    def name(self) -> str:
+        """What the server calls itself."""
+        return self._name
+
+    async def open(self) -> None:
+        """Read the document."""
+        await self.list_tools()
+
+    async def list_tools(self) -> Found:
+        """Give every operation as a tool."""
+        document = await fetch_json(self._web, self._url)
+        self._operations = {each.tool.name: each for each in read_document(document)}
+        info = document.get("info")
+        title = info.get("title") if isinstance(info, dict) else None
+        self._name = self._name or (title if isinstance(title, str) else "")
+        self._base = self._find_base(document)
+        return Found([operation.tool for operation in self._operations.values()])
+
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+    ) -> Any:
+        """Send the request of an operation."""
+        del on_progress  # nothing tells it
+        operation = self._operations.get(tool.name)
+        if operation is None:
+            raise ServerError(f"the server has no operation {tool.name!r} any more")
+        return await send(self._web, self._base, prepare(operation, arguments))
+
+    async def close(self) -> None:
+        """Let go of nothing: the connections are the client's."""
+
+    def _find_base(self, document: dict[str, Any]) -> str:
+        """Give the address that paths are appended to."""
+        if self._base_url:
+            return self._base_url.rstrip("/")
+        servers = document.get("servers")
+        first = servers[0] if isinstance(servers, list) and servers else None
+        said = _filled(first) if isinstance(first, dict) else "/"
+        base = self._url.join(said)
+        if not same_origin(base, self._url):
+            raise ServerError(
+                f"the document of {self._url} sends calls to {base}: "
+                f"if that is right, say Server(where=…, base_url={str(base)!r})"
+            )
+        return str(base).rstrip("/")
+
+
+class RestSource:
+    """A server of the plain REST tool protocol: a list of functions, and a request for each call."""
+
+    def __init__(self, web: Web, url: httpx.URL, name: str = "") -> None:
+        self._web = web
+        self._url = url
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """What the server calls itself."""
+        return self._name
+
+    async def open(self) -> None:
+        """See whether there is such a list."""
+        await self.list_tools()
+
+    async def list_tools(self) -> Found:
+        """Give the listed functions as tools."""
+        found = await fetch_json(self._web, self._url)
+        listed = found
+        if isinstance(found, dict):
+            listed = found.get("functions", found.get("tools"))
+            title = found.get("name")
+            self._name = self._name or (title if isinstance(title, str) else "")
+        if not isinstance(listed, list):
+            raise ServerError(f"{self._url} gives no list of functions")
+        return Found([tool for sent in listed if (tool := read_tool(sent)) is not None])
+
+    async def call(
+        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+    ) -> Any:
+        """Call a function by a request of its own."""
+        del on_progress
+        under = str(self._url.copy_with(query=None)).rstrip("/")
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": f"{_TOOL_RESULT}, application/json;q=0.9",
+        }
+        target = f"/{quote(tool.name, safe='')}"
+        return await send(self._web, under, Prepared("POST", target, headers, dumps(arguments)))
+
+    async def close(self) -> None:
+        """Let go of nothing: the connections are the client's."""
+
+
+async def send(web: Web, base: str, request: Prepared) -> Body:
+    """Send a request; an answer is an answer, unless it says to come again."""
+    url = httpx.URL(base + request.target)
+    body = await web.fetch(request.method, url, request.headers, request.body)
+    if body.status_code in _BUSY:
+        said = body.content[:500].decode("utf-8", "replace")
+        raise RefusedError(f"HTTP {body.status_code}: {said}", body.status_code)
+    return body
+
+
+async def fetch_json(web: Web, url: httpx.URL) -> Any:
+    """Fetch a description."""
+    body = await web.fetch("GET", url, {"Accept": "application/json"})
+    if body.status_code >= 400:
+        hint = ": give it headers= or auth=" if body.status_code in {401, 403} else ""
+        raise RefusedError(f"{url} answered HTTP {body.status_code}{hint}", body.status_code)
+    found = parse(body.content.decode("utf-8", "replace"))
+    if found is ABSENT:
+        raise ServerError(f"{url} answers with no JSON")
+    return found
+
+
+def _filled(server: dict[str, Any]) -> str:
+    """Give a server's address with its variables filled in by their defaults."""
+    url = server.get("url")
+    said = url if isinstance(url, str) else "/"
+    variables = server.get("variables")
+    for name, variable in variables.items() if isinstance(variables, dict) else ():
+        default = variable.get("default") if isinstance(variable, dict) else None
+        said = said.replace(f"{{{name}}}", str(default or ""))
+    return said
