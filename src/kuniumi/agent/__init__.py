@@ -5,6 +5,9 @@
     answer = agent.read(result)          # a dict, an SDK's object, a message, text, nothing at all
     messages += answer.for_anthropic(call.id)
 
+    async with agent.Toolbox(app, "python server.py mcp", "http://host/mcp") as tools:
+        messages += await tools.reply(response)    # runs the calls in a model's response
+
 Names are loaded when they are used. No provider's SDK is imported, ever.
 """
 
@@ -14,26 +17,37 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kuniumi.agent.answer import Answer, Block, Failure
+    from kuniumi.agent.blocking import BlockingToolbox
     from kuniumi.agent.checking import Problem
+    from kuniumi.agent.client import Toolbox
     from kuniumi.agent.reading import read
+    from kuniumi.agent.running import Run, run
+    from kuniumi.agent.servers.source import Question, Server
     from kuniumi.agent.stats import Stats
     from kuniumi.agent.stream import Piece, Stream, ToolCall
     from kuniumi.agent.tools import Tool, Tools
-    from kuniumi.errors import AnswerError
+    from kuniumi.errors import AnswerError, ServerError
 
 __all__ = [
     "Answer",
     "AnswerError",
     "Block",
+    "BlockingToolbox",
     "Failure",
     "Piece",
     "Problem",
+    "Question",
+    "Run",
+    "Server",
+    "ServerError",
     "Stats",
     "Stream",
     "Tool",
     "ToolCall",
+    "Toolbox",
     "Tools",
     "read",
+    "run",
 ]
 """
 - `read` makes an `Answer` out of whatever a tool sent; it has `Block`s, and a `Failure` if it is one.
@@ -41,21 +55,32 @@ __all__ = [
 - `Tools` holds every `Tool` a model may call, in the form each provider wants.
 - `Stream` puts together what a model says in pieces: `Piece`s of text, and `ToolCall`s.
 - `Stats` counts answers.
+- `Toolbox` finds the tools of servers and calls them; a `Server` says more of one than its address,
+  a `Question` is what one asks a person, `ServerError` what opening one may raise. `with` gives a
+  `BlockingToolbox`.
+- `run` holds a whole conversation, which is then a `Run`.
 """
 
 _HOMES = {
     "Answer": "kuniumi.agent.answer",
     "AnswerError": "kuniumi.errors",
     "Block": "kuniumi.agent.answer",
+    "BlockingToolbox": "kuniumi.agent.blocking",
     "Failure": "kuniumi.agent.answer",
     "Piece": "kuniumi.agent.stream",
     "Problem": "kuniumi.agent.checking",
+    "Question": "kuniumi.agent.servers.source",
+    "Run": "kuniumi.agent.running",
+    "Server": "kuniumi.agent.servers.source",
+    "ServerError": "kuniumi.errors",
     "Stats": "kuniumi.agent.stats",
     "Stream": "kuniumi.agent.stream",
     "Tool": "kuniumi.agent.tools",
     "ToolCall": "kuniumi.agent.stream",
+    "Toolbox": "kuniumi.agent.client",
     "Tools": "kuniumi.agent.tools",
     "read": "kuniumi.agent.reading",
+    "run": "kuniumi.agent.running",
 }
 
 

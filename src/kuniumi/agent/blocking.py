@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kuniumi.agent.client import UNSET
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping
+    from collections.abc import Coroutine, Iterator, Mapping, Sequence
 
     from kuniumi.agent.answer import Answer
-    from kuniumi.agent.client import Toolbox, _Unset
+    from kuniumi.agent.client import Toolbox, Unset
+    from kuniumi.agent.running import Run
     from kuniumi.agent.servers.source import OnProgress
     from kuniumi.agent.stats import Stats
     from kuniumi.agent.tools import Tool, Tools
@@ -98,7 +99,7 @@ class BlockingToolbox:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | _Unset | None = UNSET,
+        timeout: float | Unset | None = UNSET,
         on_progress: OnProgress | None = None,
     ) -> Answer:
         """Call a tool; whatever happens, there is an answer."""
@@ -113,7 +114,7 @@ class BlockingToolbox:
         max_chars: int | None = None,
         media: bool = True,
         neutralise: bool = False,
-        timeout: float | _Unset | None = UNSET,
+        timeout: float | Unset | None = UNSET,
     ) -> list[dict[str, Any]]:
         """Run every tool call in a model's response; give the messages to append."""
         return self._wait(
@@ -125,6 +126,12 @@ class BlockingToolbox:
                 timeout=timeout,
             )
         )
+
+    def run(self, client: Any, model: str, messages: Sequence[Any] | str, **options: Any) -> Run:
+        """Hold a whole conversation, with the options of `agent.run`."""
+        from kuniumi.agent.running import run  # noqa: PLC0415 - few need it
+
+        return self._wait(run(client, model, messages, self._toolbox, **options))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for what runs on the loop; who stops waiting stops it."""

@@ -43,11 +43,11 @@ _LONGEST_PAUSE = 10.0
 _AFTER_FAILING = 5.0  # seconds until a server that could not be asked for its tools is asked again
 
 
-class _Unset:
+class Unset:
     """The type of `UNSET`."""
 
 
-UNSET = _Unset()
+UNSET = Unset()
 
 
 class Toolbox:
@@ -207,7 +207,7 @@ class Toolbox:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | _Unset | None = UNSET,  # noqa: ASYNC109 - it becomes an answer, not an error
+        timeout: float | Unset | None = UNSET,  # noqa: ASYNC109 - it becomes an answer, not an error
         on_progress: OnProgress | None = None,
     ) -> Answer:
         """Call a tool; whatever happens, there is an answer."""
@@ -231,18 +231,16 @@ class Toolbox:
         max_chars: int | None = None,
         media: bool = True,
         neutralise: bool = False,
-        timeout: float | _Unset | None = UNSET,  # noqa: ASYNC109
+        timeout: float | Unset | None = UNSET,  # noqa: ASYNC109
     ) -> list[dict[str, Any]]:
         """Run every tool call in a model's response, side by side; give the messages to append.
 
         The first of them are the model's own, then come the answers. Nothing if it called no tool.
         """
+        from kuniumi.agent.providers.rendering import Rendering  # noqa: PLC0415
         from kuniumi.agent.replying import reply  # noqa: PLC0415 - who only calls needs none of it
 
-        limit = self._timeout if isinstance(timeout, _Unset) else timeout
-        return await reply(
-            self, response, limit, max_chars=max_chars, media=media, neutralise=neutralise
-        )
+        return await reply(self, response, timeout, Rendering(max_chars, media, neutralise))
 
     async def _find(self, name: str) -> tuple[_Drawer, Tool] | None:
         if not self._is_open:
@@ -268,8 +266,8 @@ class Toolbox:
         hint = f". Did you mean {close[0]!r}?" if close else ""
         return f"Unknown tool: {name}{hint}"
 
-    def _limit_of(self, drawer: _Drawer, timeout: float | _Unset | None) -> float | None:
-        if not isinstance(timeout, _Unset):
+    def _limit_of(self, drawer: _Drawer, timeout: float | Unset | None) -> float | None:
+        if not isinstance(timeout, Unset):
             return timeout
         own = drawer.server.timeout
         return self._timeout if own is None else own

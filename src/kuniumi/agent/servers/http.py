@@ -19,7 +19,7 @@ from kuniumi.wire.jsonrpc import Response, RpcError
 from kuniumi.wire.sse import EventReader, EventTooLongError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     import httpx
 
@@ -34,6 +34,7 @@ _POST = {
 _EVENTS = "text/event-stream"
 _MOST_RESUMED = 100
 _USUAL_PAUSE = 1.0
+_AT_THE_END = 0.05
 _BUSY = frozenset({429, 503})
 
 
@@ -68,7 +69,7 @@ class HttpLink:
             async with self._web.send(
                 "POST", self._url, {**_POST, **session, **headers}, body
             ) as response:
-                if _SESSION in response.headers:
+                if response.status_code < 300 and _SESSION in response.headers:
                     self._session = {_SESSION: response.headers[_SESSION]}
                 if response.status_code < 300 and media_type_of(response) == _EVENTS:
                     return await self._follow(key, response, headers)
@@ -85,12 +86,13 @@ class HttpLink:
             if response.status_code >= 400:
                 raise await refusal(response)
 
-    async def watch(self, headers: Mapping[str, str]) -> bool:
+    async def watch(self, headers: Mapping[str, str], begun: Callable[[], None]) -> bool:
         """Listen on the stream that servers with a session offer, until it ends."""
         fields = {"Accept": _EVENTS, **self._session, **headers}
         async with self._web.send("GET", self._url, fields) as response:
             if response.status_code >= 300 or media_type_of(response) != _EVENTS:
                 return False
+            begun()
             await self._hear_all(b"", response, EventReader(self._web.max_bytes))
         return True
 
@@ -157,11 +159,13 @@ class HttpLink:
         self, key: bytes, response: httpx.Response, events: EventReader
     ) -> Response | RpcError | None:
         """Hand on what a stream carries, until it carries the answer."""
+        pieces = pieces_of(response)
         try:
-            async for piece in pieces_of(response):
+            async for piece in pieces:
                 for event in events.feed(piece):
                     found = self._take(key, event.data)
                     if found is not None:
+                        await _read_to_end(pieces)
                         return found
         except EventTooLongError:
             said = f"the answer is longer than {self._web.max_bytes:,} bytes"
@@ -195,6 +199,17 @@ class HttpLink:
         task = asyncio.create_task(tell())
         self._farewells.add(task)
         task.add_done_callback(self._farewells.discard)
+
+
+async def _read_to_end(pieces: AsyncIterator[bytes]) -> None:
+    """Read the end of a stream that has given its answer, so that its connection can be used again.
+
+    A server that goes on all the same is left.
+    """
+    with suppress(ServerError, TimeoutError):
+        async with asyncio.timeout(_AT_THE_END):
+            async for _ in pieces:
+                pass
 
 
 def _error_in(raw: bytes) -> RpcError | None:

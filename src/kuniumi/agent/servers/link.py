@@ -50,7 +50,7 @@ class Link(Protocol):
         """Send what wants no response."""
         ...
 
-    async def watch(self, headers: Mapping[str, str]) -> bool:
+    async def watch(self, headers: Mapping[str, str], begun: Callable[[], None]) -> bool:
         """Listen to what the server says unasked, until it ends; False if it never will."""
         ...
 

@@ -45,6 +45,7 @@ _LIST_CHANGED = "notifications/tools/list_changed"
 _PROGRESS = "notifications/progress"
 _ENDED_BY_ITSELF = 1.0
 _LONGEST_PAUSE = 60.0
+_UNTIL_HEARD = 0.5
 
 
 class McpSource:
@@ -83,9 +84,10 @@ class McpSource:
     async def open(self) -> None:
         """Begin a conversation in the latest revision that both know."""
         await self._link.open()
-        self._greeting = await self._begin()
-        if self._greeting.tells_of_changes:
-            self._watching = asyncio.create_task(self._watch(self._greeting.revision))
+        self._greeting = greeting = await self._begin()
+        asks = self._hearer.ask is not None and not greeting.revision.stateless
+        if asks or greeting.tells_of_changes:
+            await self._start_watching(greeting)
 
     async def _begin(self) -> Greeting:
         if self._shakes_hands:
@@ -336,29 +338,40 @@ class McpSource:
 
     # ---- changes -----------------------------------------------------------------------------------
 
-    async def _watch(self, revision: Revision) -> None:
+    async def _start_watching(self, greeting: Greeting) -> None:
+        """Listen, from now on, to what the server says unasked, which may be questions."""
+        begun = asyncio.Event()
+        task = self._watching = asyncio.create_task(self._watch(greeting, begun))
+        if not greeting.revision.stateless:
+            task.add_done_callback(lambda _task: begun.set())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_UNTIL_HEARD):
+                    await begun.wait()
+
+    async def _watch(self, greeting: Greeting, begun: asyncio.Event) -> None:
         """Hear of changes for as long as the conversation lasts."""
-        listen = self._listen if revision.stateless else self._listen_by_stream
+        revision = greeting.revision
+        headers = asking.headers_of(revision, "", {})
         pause = _ENDED_BY_ITSELF
         loop = asyncio.get_running_loop()
         while True:
-            began = loop.time()
-            try:
-                if not await listen(revision):
+            since = loop.time()
+            with suppress(ServerError):
+                if revision.stateless:
+                    goes_on = await self._subscribe(revision)
+                else:
+                    goes_on = await self._link.watch(headers, begun.set)
+                if not goes_on:
                     return
-                self._hearer.changed()  # what happened while nobody listened is not known
-            except ServerError:
-                pass
-            pause = _ENDED_BY_ITSELF if loop.time() - began > 60 else min(pause * 2, _LONGEST_PAUSE)
+                if greeting.tells_of_changes:
+                    self._hearer.changed()  # what happens while nobody listens is not known
+            pause = _ENDED_BY_ITSELF if loop.time() - since > 60 else min(pause * 2, _LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
-    async def _listen(self, revision: Revision) -> bool:
+    async def _subscribe(self, revision: Revision) -> bool:
         fields = {"notifications": {"toolsListChanged": True}}
         reply = await self._ask("subscriptions/listen", fields, revision)
         return not isinstance(reply, RpcError)
-
-    async def _listen_by_stream(self, revision: Revision) -> bool:
-        return await self._link.watch(asking.headers_of(revision, "", {}))
 
     async def _stop_watching(self) -> None:
         task, self._watching = self._watching, None

@@ -23,7 +23,7 @@ from kuniumi.errors import ServerError
 from kuniumi.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kuniumi.agent.servers.link import Hear
     from kuniumi.wire.jsonrpc import Response, RpcError
@@ -112,9 +112,9 @@ class StdioLink:
         del headers
         self._write(body)
 
-    async def watch(self, headers: Mapping[str, str]) -> bool:
+    async def watch(self, headers: Mapping[str, str], begun: Callable[[], None]) -> bool:
         """Say that there is nothing else to listen to: all comes on the one stream."""
-        del headers
+        del headers, begun
         return False
 
     async def close(self) -> None:

@@ -61,7 +61,8 @@ class Web:
     ) -> None:
         self.max_bytes = max_bytes
         self._client = client
-        self._headers = dict(headers)
+        self._headers = httpx.Headers(client.headers)
+        self._headers.update(headers)
         self._auth = httpx.USE_CLIENT_DEFAULT if auth is None else auth
 
     @asynccontextmanager
@@ -74,7 +75,7 @@ class Web:
     ) -> AsyncIterator[httpx.Response]:
         """Send a request, and give the response while its body is still coming."""
         for _ in range(3):
-            response = await self._send(method, url, {**self._headers, **headers}, body)
+            response = await self._send(method, url, headers, body)
             try:
                 if response.status_code not in _REDIRECTED:
                     yield response
@@ -96,7 +97,9 @@ class Web:
         self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None
     ) -> httpx.Response:
         client = self._client
-        request = httpx.Request(method, url, headers={**client.headers, **headers}, content=body)
+        fields = self._headers.copy()
+        fields.update(headers)
+        request = httpx.Request(method, url, headers=fields, content=body)
         if client.cookies.jar:
             client.cookies.set_cookie_header(request)
         try:

@@ -1,0 +1,50 @@
+"""A server written with the official Python SDK, second edition: on stdio, or over HTTP."""
+
+import sys
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from pydantic import BaseModel
+
+server: Any = MCPServer("sdk2")
+
+
+class City(BaseModel):
+    """Where to look."""
+
+    city: str = "Oslo"
+
+
+@server.tool()
+def add(x: int, y: int) -> int:
+    """Adds two integers."""
+    return x + y
+
+
+@server.tool()
+def fail() -> str:
+    """Fails."""
+    raise ValueError("no such luck")
+
+
+@server.tool()
+async def count(ctx: Context[Any, Any]) -> str:
+    """Counts, and tells how far it is."""
+    for step in range(3):
+        await ctx.report_progress(step, 3, f"step {step}")
+    return "counted"
+
+
+@server.tool()
+async def ask(ctx: Context[Any, Any]) -> str:
+    """Asks for a city."""
+    said = await ctx.elicit("Which city?", City)
+    return f"{said.action} {said.data.city if said.action == 'accept' else ''}"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")
