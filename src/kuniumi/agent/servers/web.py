@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.request import getproxies
 
 import httpx
 from msgspec import Struct
 
+from kuniumi.agent.servers.direct import DirectTransport
 from kuniumi.errors import ServerError
 
 if TYPE_CHECKING:
@@ -40,7 +42,12 @@ class Body(Struct, frozen=True):
 
 
 def open_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
-    """Make a client; how long a call may take is decided by who waits for it."""
+    """Make a client; how long a call may take is decided by who waits for it.
+
+    Where the environment names a proxy, httpx's own way to the network is taken, which knows them.
+    """
+    if transport is None and not getproxies().keys() & {"http", "https", "all"}:
+        transport = DirectTransport()
     return httpx.AsyncClient(
         transport=transport,
         timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT),
