@@ -1,0 +1,583 @@
+"""The toolbox, from outside: servers of ours and of others, however they are named and spoken to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from kuniumi import App, Context, FunctionError, UsageError
+from kuniumi.agent import Question, Server, ServerError, Stats, Toolbox
+from tests.http.server import (
+    CALCULATOR,
+    WEATHER,
+    Server as Running,
+    eventually,
+    serving,
+    serving_on_uvicorn,
+)
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def calculator() -> Iterator[Running]:
+    with serving(CALCULATOR) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Running]:
+    with serving_on_uvicorn("tests.agent.servers.api:app") as server:
+        yield server
+
+
+def url_of(server: Running, path: str = "/mcp") -> str:
+    return f"http://{server.host}:{server.port}{path}"
+
+
+def make_app(name: str = "Bench") -> App:
+    app = App(name=name, version="1.0.0")
+
+    @app.function
+    async def Add(x: int, y: int = 1) -> int:
+        """Adds two integers."""
+        return x + y
+
+    @app.function
+    async def Climb(ctx: Context, steps: int = 3) -> str:
+        """Climbs, and tells how far it is."""
+        for step in range(steps):
+            ctx.progress(step, steps, f"step {step}")
+            await asyncio.sleep(0)
+        return "up"
+
+    @app.function
+    async def Fail() -> str:
+        """Fails."""
+        raise FunctionError("Disk is full", status=507)
+
+    @app.function
+    async def Sleep(ctx: Context) -> str:
+        """Sleeps until it is cancelled."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            woken.append(name)
+            raise
+        return "slept"
+
+    return app
+
+
+woken: list[str] = []
+
+
+# ---- every way to name a server --------------------------------------------------------------------
+
+
+def ways(calculator: Running) -> dict[str, Any]:
+    return {
+        "app": make_app(),
+        "command": f"{sys.executable} {CALCULATOR} mcp",
+        "words": [sys.executable, CALCULATOR, "mcp"],
+        "mcp": url_of(calculator),
+        "openapi": url_of(calculator, "/openapi.json"),
+        "functions": url_of(calculator, "/functions"),
+        "root": url_of(calculator, ""),
+        "said": Server(where=url_of(calculator, "/functions"), kind="rest"),
+    }
+
+
+@pytest.mark.parametrize(
+    "way", ["app", "command", "words", "mcp", "openapi", "functions", "root", "said"]
+)
+def test_every_way_to_name_a_server_leads_to_its_tools(way: str, calculator: Running) -> None:
+    async def main() -> None:
+        async with Toolbox(ways(calculator)[way]) as tools:
+            answer = await tools.call("Add", {"x": 2, "y": 3})
+            assert answer.value == {"result": 5}
+            wrong = await tools.call("Add", {"x": "two", "y": 3})
+            assert wrong.declared_error
+            assert "x" in wrong.text
+
+    asyncio.run(main())
+
+
+def test_the_same_without_await() -> None:
+    with Toolbox(make_app()) as tools:
+        assert tools.call("Add", {"x": 2}).value == {"result": 3}
+        assert [tool.name for tool in tools][0] == "functions.Add"
+        assert len(tools) == 4
+        assert "functions.Add" in tools
+        assert tools.for_anthropic()[0]["name"] == "functions_Add"
+        tools.refresh()
+        heard: list[Any] = []
+        tools.call("Climb", on_progress=lambda *said: heard.append(said))
+        assert heard == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
+    assert not [each for each in threading.enumerate() if each is not threading.main_thread()]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (5, "an object of type int is no server"),
+        ("", "named by nothing"),
+        ("'", "no command"),
+        ("http://host:port/", "no address"),
+    ],
+)
+def test_what_is_no_server_is_told_at_once(wrong: Any, said: str) -> None:
+    async def main() -> None:
+        async with Toolbox(wrong):
+            pass
+
+    with pytest.raises(UsageError, match=said):
+        asyncio.run(main())
+
+
+def test_a_toolbox_that_is_not_open_says_so() -> None:
+    with pytest.raises(UsageError, match="async with Toolbox"):
+        asyncio.run(Toolbox(make_app()).call("Add"))
+
+
+# ---- what calls are like ---------------------------------------------------------------------------
+
+
+def test_tools_are_found_by_each_of_their_names() -> None:
+    async def main() -> None:
+        async with Toolbox(make_app()) as tools:
+            for name in ("functions.Add", "functions_Add", "Add"):
+                assert (await tools.call(name, {"x": 1})).value == {"result": 2}
+            unknown = await tools.call("Ad")
+            assert unknown.declared_error
+            assert unknown.text == "Unknown tool: Ad. Did you mean 'Add'?"
+
+    asyncio.run(main())
+
+
+def test_names_that_collide_get_their_servers_name() -> None:
+    async def main() -> None:
+        one, two = make_app("One"), make_app("Two")
+
+        @two.function
+        def Only() -> int:
+            """Has no namesake."""
+            return 2
+
+        async with Toolbox(one, two, make_app("Two")) as tools:
+            names = {tool.name for tool in tools}
+            assert {"One_functions.Add", "Two_functions.Add", "Two_2_functions.Add"} <= names
+            assert "functions.Only" in names
+            assert "functions.Add" not in names
+            assert (await tools.call("Two_functions.Add", {"x": 1})).value == {"result": 2}
+            assert (await tools.call("Add", {"x": 1})).declared_error
+            assert set(tools.servers) == {"One", "Two", "Two_2"}
+
+    asyncio.run(main())
+
+
+def test_an_expected_failure_is_an_error_answer() -> None:
+    async def main() -> None:
+        async with Toolbox(make_app()) as tools:
+            answer = await tools.call("Fail")
+            assert answer.declared_error
+            assert answer.error is not None
+            assert answer.error.message == "Disk is full"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("way", ["app", "command"])
+def test_a_call_that_takes_too_long_is_cancelled_where_it_runs(way: str, tmp_path: Path) -> None:
+    program = tmp_path / "sleeper.py"
+    program.write_text(
+        "import asyncio\nfrom pathlib import Path\nfrom kuniumi import App\napp = App(name='S')\n"
+        "@app.function\nasync def Sleep() -> str:\n    try:\n        await asyncio.sleep(60)\n"
+        f"    except asyncio.CancelledError:\n        Path({str(tmp_path / 'woken')!r}).touch()\n"
+        "        raise\n    return ''\nif __name__ == '__main__':\n    app.run()\n"
+    )
+    woken.clear()
+    where: Any = make_app("S") if way == "app" else [sys.executable, program, "mcp"]
+
+    async def main() -> None:
+        async with Toolbox(where) as tools:
+            answer = await tools.call("Sleep", timeout=0.2)
+            assert answer.text == "S: functions.Sleep gave no answer within 0.2 s"
+            until = time.monotonic() + 10
+            while not (woken or (tmp_path / "woken").exists()):
+                assert time.monotonic() < until
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_who_stops_waiting_cancels_the_call() -> None:
+    woken.clear()
+
+    async def main() -> None:
+        async with Toolbox(make_app()) as tools:
+            call = asyncio.create_task(tools.call("Sleep"))
+            await asyncio.sleep(0.1)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            assert woken == ["Bench"]
+
+    asyncio.run(main())
+
+
+def test_only_so_many_calls_run_at_once() -> None:
+    app = App(name="Busy", version="1.0.0")
+    running: list[int] = []
+    most = 0
+
+    @app.function
+    async def Work() -> int:
+        """Works."""
+        nonlocal most
+        running.append(1)
+        most = max(most, len(running))
+        await asyncio.sleep(0.01)
+        running.pop()
+        return 1
+
+    async def main() -> None:
+        async with Toolbox(app, parallel=3) as tools:
+            answers = await asyncio.gather(*(tools.call("Work") for _ in range(12)))
+            assert all(answer.value == {"result": 1} for answer in answers)
+        with pytest.raises(UsageError, match="parallel=0"):
+            Toolbox(app, parallel=0)
+
+    asyncio.run(main())
+    assert most == 3
+
+
+def test_calls_are_counted() -> None:
+    stats = Stats()
+
+    async def main() -> None:
+        async with Toolbox(make_app(), stats=stats) as tools:
+            await tools.call("Add", {"x": 1})
+            await tools.call("Fail")
+
+    asyncio.run(main())
+    assert stats.total.answers == 2
+    assert stats.total.errors == 1
+    assert stats.tools[("Bench", "functions.Add")].answers == 1
+
+
+# ---- lists that change, servers that are restarted -------------------------------------------------
+
+
+def test_a_list_that_changed_is_asked_for_again() -> None:
+    app = make_app()
+
+    async def main() -> None:
+        async with Toolbox(app) as tools:
+            assert "functions.New" not in tools
+
+            @app.function
+            def New() -> int:
+                """Was not there before."""
+                return 1
+
+            until = time.monotonic() + 10
+            while "functions.New" not in tools:
+                assert time.monotonic() < until
+                await asyncio.sleep(0.01)
+            assert (await tools.call("New")).value == {"result": 1}
+
+    asyncio.run(main())
+
+
+def test_a_server_that_was_restarted_is_found_again(tmp_path: Path) -> None:
+    async def main(server: Running) -> None:
+        async with Toolbox(url_of(server)) as tools:
+            assert (await tools.call("Add", {"x": 1, "y": 1})).value == {"result": 2}
+            await asyncio.to_thread(server.stop)
+            gone = await tools.call("Add", {"x": 1, "y": 1}, timeout=5)
+            assert gone.declared_error
+            port = server.port
+            with serving(CALCULATOR, "--port", str(port)):
+                assert (await tools.call("Add", {"x": 1, "y": 1})).value == {"result": 2}
+
+    with serving(CALCULATOR) as server:
+        asyncio.run(main(server))
+
+
+# ---- questions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_questions_of_a_server_reach_the_callback(asynchronous: bool) -> None:
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Any:
+        asked.append(question)
+        return {"value": "Rome"} if "properties" in question.schema else None
+
+    async def answer_later(question: Question) -> Any:
+        await asyncio.sleep(0)
+        return answer(question)
+
+    async def main() -> None:
+        callback = answer_later if asynchronous else answer
+        async with Toolbox(_questions(), on_question=callback) as tools:
+            assert (await tools.call("Where")).value == {"result": "to Rome"}
+    asyncio.run(main())
+    (question,) = asked
+    assert question.server == "Asking"
+    assert question.message == "Where to?"
+
+
+def test_without_a_callback_the_answer_says_that_nobody_was_asked() -> None:
+    async def main() -> None:
+        async with Toolbox(_questions()) as tools:
+            answer = await tools.call("Where")
+            assert answer.declared_error
+            assert "nobody can be asked" in answer.text
+
+    asyncio.run(main())
+
+
+def test_a_callback_that_fails_puts_the_question_away() -> None:
+    def fail(_: Question) -> Any:
+        raise RuntimeError("no")
+
+    async def main() -> None:
+        async with Toolbox(_questions(), on_question=fail) as tools:
+            answer = await tools.call("Where")
+            assert answer.declared_error
+            assert "cancelled" in answer.text
+
+    asyncio.run(main())
+
+
+def _questions() -> App:
+    app = App(name="Asking", version="1.0.0")
+
+    @app.function
+    async def Where(ctx: Context) -> str:
+        """Asks where to."""
+        return f"to {await ctx.ask('Where to?', str)}"
+
+    return app
+
+
+# ---- identification --------------------------------------------------------------------------------
+
+
+def test_headers_and_credentials_go_to_their_server_only(shop: Running) -> None:
+    async def main() -> None:
+        server = Server(
+            where=url_of(shop, "/openapi.json"),
+            headers={"X-Trace": "t1"},
+            auth=httpx.BasicAuth("me", "secret"),
+        )
+        async with Toolbox(server) as tools:
+            answer = await tools.call("findItem", {"name": "a", "owner": "b"})
+            assert answer.value["trace"] == "t1"
+
+    asyncio.run(main())
+
+
+# ---- OpenAPI ---------------------------------------------------------------------------------------
+
+
+def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
+    async def main() -> None:
+        async with Toolbox(url_of(shop, "/openapi.json")) as tools:
+            assert [tool.name for tool in tools] == ["findItem", "order", "change", "cancel"]
+            assert list(tools.servers) == ["Shop"]
+            found = await tools.call(
+                "findItem",
+                {
+                    "name": "a/b c?d#%é",
+                    "owner": "..;x",
+                    "tags": ["x&y", "ü"],
+                    "x-trace": "t 1",
+                    "session": "s",
+                },
+            )
+            assert found.value == {
+                "name": "a/b c?d#%é",
+                "owner": "..;x",
+                "tags": ["x&y", "ü"],
+                "trace": "t 1",
+                "session": "s",
+            } or found.declared_error  # a slash in a path is the application's own affair
+            plain = await tools.call("findItem", {"name": "b c?d#%é", "owner": "o"})
+            assert plain.value["name"] == "b c?d#%é"
+            ordered = await tools.call("order", {"item": "x", "to": {"street": "s"}})
+            assert ordered.value["to"] == {"street": "s", "number": 1}
+            assert (await tools.call("change", {"number": 7, "body": [1]})).value == [7, 1]
+            missing = await tools.call("cancel", {"number": 3})
+            assert missing.declared_error
+            assert "There is no order 3" in missing.text
+            wrong = await tools.call("order", {"count": "many"})
+            assert wrong.declared_error
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", [".", "..", ""])
+def test_no_argument_leads_to_another_path(name: str, shop: Running) -> None:
+    async def main() -> None:
+        async with Toolbox(url_of(shop, "/openapi.json")) as tools:
+            answer = await tools.call("findItem", {"name": name, "owner": "x"})
+            assert answer.declared_error
+            assert "in an address" in answer.text
+
+    asyncio.run(main())
+
+
+def test_schemas_of_operations_stand_by_themselves(shop: Running) -> None:
+    async def main() -> None:
+        async with Toolbox(url_of(shop, "/openapi.json")) as tools:
+            (order,) = [tool for tool in tools if tool.name == "order"]
+            written = msgspec.json.encode(order.input_schema).decode()
+            assert "#/components" not in written
+            assert {"Order-Input", "Address"} <= order.input_schema["$defs"].keys()
+            assert order.input_schema["required"] == ["item"]
+            (find,) = [tool for tool in tools if tool.name == "findItem"]
+            assert find.annotations == {"readOnlyHint": True, "idempotentHint": True}
+
+    asyncio.run(main())
+
+
+# ---- servers and clients of others -----------------------------------------------------------------
+
+
+def python(variable: str) -> str:
+    folder = os.environ.get(variable)
+    if not folder:
+        pytest.skip(f"{variable} is not set: ./dev test sets it")
+    return f"{folder}/python"
+
+
+FOREIGN = [("KUNIUMI_CLIENTS", "sdk2.py"), ("KUNIUMI_OLD_CLIENTS", "sdk1.py")]
+
+
+@contextmanager
+def foreign(program: str, script: str, port: int) -> Iterator[str]:
+    process = subprocess.Popen(
+        [program, HERE / "servers" / script, str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        eventually(lambda: process.poll() is not None or _listens(url), f"{script} at {port}")
+        yield f"{url}/mcp"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _listens(url: str) -> bool:
+    try:
+        httpx.get(url, timeout=5)
+    except httpx.TransportError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def using(where: Any, **options: Any) -> AsyncIterator[Toolbox]:
+    async with Toolbox(Server(where=where, start_timeout=30), timeout=30, **options) as tools:
+        yield tools
+
+
+@pytest.mark.parametrize("link", ["stdio", "http"])
+@pytest.mark.parametrize(("variable", "script"), FOREIGN, ids=["mcp 2", "mcp 1"])
+def test_servers_of_the_python_sdk_work(variable: str, script: str, link: str) -> None:
+    async def main(where: Any) -> None:
+        heard: list[Any] = []
+        async with using(where, on_question=lambda _: {"city": "Rome"}) as tools:
+            assert (await tools.call("add", {"x": 1, "y": 2})).text == "3"
+            failed = await tools.call("fail")
+            assert failed.declared_error
+            counted = await tools.call("count", on_progress=lambda *said: heard.append(said))
+            assert counted.text == "counted"
+            if script == "sdk1.py":
+                assert (await tools.call("ask")).text == "accept Rome"
+        assert heard == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
+
+    program = python(variable)
+    if link == "stdio":
+        asyncio.run(main([program, HERE / "servers" / script]))
+    else:
+        with foreign(program, script, free_port()) as url:
+            asyncio.run(main(url))
+
+
+def _npm(name: str) -> list[str]:
+    folder = os.environ.get("KUNIUMI_NPM")
+    if not folder:
+        pytest.skip("KUNIUMI_NPM is not set: ./dev test sets it")
+    package = Path(folder) / "@modelcontextprotocol" / name
+    described = msgspec.json.decode((package / "package.json").read_bytes())
+    (entry,) = described["bin"].values()
+    return [f"{os.environ['KUNIUMI_FOREIGN']}/node", str(package / entry)]
+
+
+def test_the_reference_servers_of_npm_work(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("héllo")
+
+    async def main() -> None:
+        memory = Server(
+            where=_npm("server-memory"), env={"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}
+        )
+        files = [*_npm("server-filesystem"), str(tmp_path)]
+        async with Toolbox(memory, files, _npm("server-everything"), timeout=30) as tools:
+            read = await tools.call("read_text_file", {"path": str(tmp_path / "a.txt")})
+            assert read.text.startswith("héllo")
+            entity = {"name": "x", "entityType": "t", "observations": ["o"]}
+            made = await tools.call("create_entities", {"entities": [entity]})
+            assert not made.declared_error, made.text
+            graph = await tools.call("read_graph")
+            assert "observations" in graph.text
+            echoed = await tools.call("echo", {"message": "hi"})
+            assert "hi" in echoed.text
+            outside = await tools.call("read_text_file", {"path": "/etc/passwd"})
+            assert outside.declared_error
+
+    asyncio.run(main())
+
+
+def test_clients_of_others_are_servers_too() -> None:
+    ended = subprocess.run(
+        [python("KUNIUMI_CLIENTS"), HERE / "use_clients.py", HERE / "servers" / "sdk2.py"],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(HERE.parents[1] / "src"),
+            "MSGSPEC_FOLDER": str(Path(msgspec.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.stdout.split() == ["3", "counted", "3", "counted", "3", "counted"]
