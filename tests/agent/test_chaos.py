@@ -264,15 +264,17 @@ def test_a_flood_over_http_is_left() -> None:
     async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
         nonlocal sent
         writer.write(CHUNKED)
-        for _ in range(100):
+        for _turn in range(100):
             writer.write(b"f4240\r\n" + b"x" * 1_000_000 + b"\r\n")
             await writer.drain()
             sent += 1
 
     async def main() -> Answer:
-        async with server_that(flood) as url:
-            async with Toolbox(Server(where=url, max_bytes=2_000_000)) as tools:
-                return await tools.call("odd")
+        async with server_that(flood) as url, Toolbox(bounded(url)) as tools:
+            return await tools.call("odd")
+
+    def bounded(url: str) -> Server:
+        return Server(where=url, max_bytes=2_000_000)
 
     answer = asyncio.run(main())
     assert "longer than 2,000,000 bytes" in answer.text

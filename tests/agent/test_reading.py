@@ -638,15 +638,22 @@ def test_the_public_names_are_these() -> None:
         "Answer",
         "AnswerError",
         "Block",
+        "BlockingToolbox",
         "Failure",
         "Piece",
         "Problem",
+        "Question",
+        "Run",
+        "Server",
+        "ServerError",
         "Stats",
         "Stream",
         "Tool",
         "ToolCall",
+        "Toolbox",
         "Tools",
         "read",
+        "run",
     ]
     for name in agent.__all__:
         assert getattr(agent, name) is not None

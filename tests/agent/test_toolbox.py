@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -18,14 +19,15 @@ import msgspec
 import pytest
 
 from kuniumi import App, Context, FunctionError, UsageError
-from kuniumi.agent import Question, Server, ServerError, Stats, Toolbox
+from kuniumi.agent import Question, Server, Stats, Toolbox
 from tests.http.server import (
     CALCULATOR,
-    WEATHER,
-    Server as Running,
     eventually,
     serving,
     serving_on_uvicorn,
+)
+from tests.http.server import (
+    Server as Running,
 )
 
 HERE = Path(__file__).parent
@@ -118,7 +120,7 @@ def test_every_way_to_name_a_server_leads_to_its_tools(way: str, calculator: Run
 def test_the_same_without_await() -> None:
     with Toolbox(make_app()) as tools:
         assert tools.call("Add", {"x": 2}).value == {"result": 3}
-        assert [tool.name for tool in tools][0] == "functions.Add"
+        assert next(tool.name for tool in tools) == "functions.Add"
         assert len(tools) == 4
         assert "functions.Add" in tools
         assert tools.for_anthropic()[0]["name"] == "functions_Add"
@@ -336,6 +338,7 @@ def test_questions_of_a_server_reach_the_callback(asynchronous: bool) -> None:
         callback = answer_later if asynchronous else answer
         async with Toolbox(_questions(), on_question=callback) as tools:
             assert (await tools.call("Where")).value == {"result": "to Rome"}
+
     asyncio.run(main())
     (question,) = asked
     assert question.server == "Asking"
@@ -411,13 +414,17 @@ def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
                     "session": "s",
                 },
             )
-            assert found.value == {
-                "name": "a/b c?d#%é",
-                "owner": "..;x",
-                "tags": ["x&y", "ü"],
-                "trace": "t 1",
-                "session": "s",
-            } or found.declared_error  # a slash in a path is the application's own affair
+            assert (
+                found.value
+                == {
+                    "name": "a/b c?d#%é",
+                    "owner": "..;x",
+                    "tags": ["x&y", "ü"],
+                    "trace": "t 1",
+                    "session": "s",
+                }
+                or found.declared_error
+            )  # a slash in a path is the application's own affair
             plain = await tools.call("findItem", {"name": "b c?d#%é", "owner": "o"})
             assert plain.value["name"] == "b c?d#%é"
             ordered = await tools.call("order", {"item": "x", "to": {"street": "s"}})
@@ -495,8 +502,6 @@ def _listens(url: str) -> bool:
 
 
 def free_port() -> int:
-    import socket
-
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port: int = bound.getsockname()[1]

@@ -9,24 +9,29 @@ from typing import Any
 
 sys.path.append(os.environ["MSGSPEC_FOLDER"])
 
-from fastmcp import Client as FastClient  # type: ignore[import-not-found]  # noqa: E402
-from mcp import (  # type: ignore[import-not-found]  # noqa: E402
+from fastmcp import Client as FastClient  # type: ignore[import-not-found]
+from mcp import (  # type: ignore[import-not-found]
     Client,
     ClientSession,
     StdioServerParameters,
 )
-from mcp.client.stdio import stdio_client  # type: ignore[import-not-found]  # noqa: E402
+from mcp.client.stdio import stdio_client  # type: ignore[import-not-found]
 
-from kuniumi.agent import Toolbox  # noqa: E402
+from kuniumi.agent import Toolbox
+
+
+def say(text: str) -> None:
+    """Write a line."""
+    sys.stdout.write(f"{text}\n")
 
 
 async def use(client: Any) -> None:
     """Call two tools through it."""
     heard = []
     async with Toolbox(client) as tools:
-        print((await tools.call("add", {"x": 1, "y": 2})).text)
+        say((await tools.call("add", {"x": 1, "y": 2})).text)
         counted = await tools.call("count", on_progress=lambda *said: heard.append(said))
-        print(counted.text)
+        say(counted.text)
         assert len(heard) == 3, heard
         assert (await tools.call("fail")).declared_error
 

@@ -74,6 +74,10 @@ class BlockingToolbox:
     def __contains__(self, name: object) -> bool:
         return name in self._toolbox
 
+    def find(self, name: str) -> Tool | None:
+        """Give the tool that `call` would call by this name."""
+        return self._toolbox.find(name)
+
     def for_openai(self, *, strict: bool = True) -> list[dict[str, Any]]:
         """Give the tools for OpenAI's Responses API."""
         return self._toolbox.for_openai(strict=strict)

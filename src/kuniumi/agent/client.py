@@ -172,6 +172,11 @@ class Toolbox:
     def __contains__(self, name: object) -> bool:
         return name in self._found
 
+    def find(self, name: str) -> Tool | None:
+        """Give the tool that `call` would call by this name."""
+        found = self._look_up(name)
+        return None if found is None else found[1]
+
     def for_openai(self, *, strict: bool = True) -> list[dict[str, Any]]:
         """Give the tools for OpenAI's Responses API."""
         return self._tools.for_openai(strict=strict)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMMANDS = ("serve", "call", "list", "describe", "openapi", "mcp", "cgi", "completion")
-_WITHOUT_APP = ("read",)
+_WITHOUT_APP = ("read", "tools", "ask")
 _TWO_WORDS = ("mcp install", "mcp inspect")
 """Commands after whose second word the file may stand as well."""
 
@@ -32,6 +32,8 @@ Usage: kuniumi COMMAND FILE.py[:APP] ...      ({based_on})
   kuniumi mcp app.py                          for a model, on stdin and stdout
   kuniumi mcp app.py install --client cursor  so that a client of MCP starts it
   kuniumi read < answer.json                  what a tool answered, as models see it
+  kuniumi tools http://host/mcp               what servers offer models
+  kuniumi ask http://host/mcp Add --x 7       a call of one of their tools
 
 COMMAND is one of {commands}. `kuniumi COMMAND FILE.py --help` tells more.
 FILE.py may also be the name of a module. APP is the variable that holds the
@@ -100,6 +102,10 @@ def _without_app(words: list[str]) -> int | None:
         from kuniumi.serve.reading import run_read  # noqa: PLC0415 - it needs no app, nor its rooms
 
         return run_read(words[1:])
+    if words[0] in {"tools", "ask"}:
+        from kuniumi.serve import asking  # noqa: PLC0415 - the same
+
+        return (asking.run_tools if words[0] == "tools" else asking.run_ask)(words[1:])
     if words[0] not in _COMMANDS:
         if _is_reference(words[0]):
             msg = f"what shall be done with {words[0]}? For example: kuniumi list {words[0]}"

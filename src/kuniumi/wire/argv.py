@@ -100,7 +100,27 @@ def read_arguments(operation: Operation, words: list[str]) -> bytes:
     except UnicodeEncodeError:
         msg = "The arguments are not UTF-8"
         raise UsageError(msg) from None
-    reader = _Reader(operation)
+    return _read(_Reader(operation.name, input_schema(operation)), words)
+
+
+def read_arguments_of(owner: str, schema: Schema, words: list[str]) -> bytes:
+    """Read words as the arguments of a function that others describe, by whatever schema."""
+    described = schema.get("properties")
+    properties = described if isinstance(described, dict) else {}
+    known = {name: part for name, part in properties.items() if isinstance(part, dict)}
+    try:
+        found = _read(_Reader(owner, {**schema, "properties": known}), words)
+        msgspec.json.decode(found, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeError):
+        msg = f"The arguments of {owner} are no JSON object"
+        raise UsageError(msg) from None
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        msg = f"{owner} is described in no way that can be understood: send one JSON object"
+        raise UsageError(msg) from None
+    return found
+
+
+def _read(reader: _Reader, words: list[str]) -> bytes:
     if len(words) == 1 and reader.is_document(words[0]):
         return words[0].encode()
     return reader.read(words)
@@ -113,7 +133,7 @@ def next_words(operation: Operation, words: list[str]) -> list[str]:
     """
     if "--" in words:
         return []
-    reader = _Reader(operation)
+    reader = _Reader(operation.name, input_schema(operation))
     waiting = reader.waiting_parameter(words)
     if waiting is not None:
         return _choices(reader.properties.get(waiting, {}), reader.root)
@@ -146,9 +166,9 @@ def _normal(document: bytes) -> bytes:
 class _Reader:
     """One walk over one call's words."""
 
-    def __init__(self, operation: Operation) -> None:
-        self.owner = operation.name
-        self.root = input_schema(operation)
+    def __init__(self, owner: str, root: Schema) -> None:
+        self.owner = owner
+        self.root = root
         self.properties: dict[str, Schema] = self.root["properties"]
 
     def is_document(self, word: str) -> bool:

@@ -9,7 +9,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-TOOLS = ("fine", "late", "twice", "half", "never", "flood", "drip", "garbled", "die", "noise", "odd")
+TOOLS = (
+    "fine",
+    "late",
+    "twice",
+    "half",
+    "never",
+    "flood",
+    "drip",
+    "garbled",
+    "die",
+    "noise",
+    "odd",
+)
 SAFE = {"readOnlyHint": True}
 
 
@@ -27,45 +39,75 @@ def text(said: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}]}
 
 
+def half(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    raw(json.dumps(answer).encode()[:20])
+    os._exit(3)
+
+
+def flood(answer: dict[str, Any], arguments: dict[str, Any]) -> None:
+    start, _, end = json.dumps(answer).encode().partition(b"flood")
+    raw(start)
+    for _ in range(arguments["megabytes"]):
+        raw(b"x" * 1_000_000)
+    raw(end + b"\n")
+
+
+def twice(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    send(answer)
+    send(answer)
+    send({**answer, "id": 987654})
+
+
+def drip(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    for byte in json.dumps(answer).encode() + b"\n":
+        raw(bytes([byte]))
+
+
+def late(answer: dict[str, Any], arguments: dict[str, Any]) -> None:
+    time.sleep(arguments["seconds"])
+    send(answer)
+
+
+def garbled(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    raw(json.dumps(answer).encode().replace(b"garbled is done", b"caf\xe9 \xff") + b"\n")
+
+
+def die(_: dict[str, Any], __: dict[str, Any]) -> None:
+    note("died")
+    sys.stderr.write("out of luck\n")
+    sys.stderr.flush()
+    os._exit(9)
+
+
+def noise(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    raw(b"Starting up...\n\n[]\n{}\nnull\n{not json}\n\xff\xfe\n")
+    send({"jsonrpc": "2.0", "id": 5, "method": "nobody/knows"})
+    send({"jsonrpc": "2.0", "method": "notifications/progress", "params": [1]})
+    send(answer)
+
+
+def odd(answer: dict[str, Any], arguments: dict[str, Any]) -> None:
+    send({**answer, "result": arguments["result"]})
+
+
+MISCHIEF = {
+    each.__name__: each for each in (half, flood, twice, drip, late, garbled, die, noise, odd)
+}
+
+
+def note(what: str) -> None:
+    with Path(os.environ["NOTES"]).open("a") as notes:
+        notes.write(f"{what}\n")
+
+
 def call(number: Any, name: str, arguments: dict[str, Any]) -> None:
+    if name == "die_safely":
+        name = "fine" if Path(os.environ["NOTES"]).exists() else "die"
     answer = {"jsonrpc": "2.0", "id": number, "result": text(f"{name} is done")}
-    match name:
-        case "late":
-            time.sleep(arguments["seconds"])
-            send(answer)
-        case "twice":
-            send(answer)
-            send(answer)
-            send({**answer, "id": 987654})
-        case "half":
-            raw(json.dumps(answer).encode()[:20])
-            os._exit(3)
-        case "never":
-            pass
-        case "flood":
-            raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % number)
-            for _ in range(arguments["megabytes"]):
-                raw(b"x" * 1_000_000)
-            raw(b'"}]}}\n')
-        case "drip":
-            for byte in json.dumps(answer).encode() + b"\n":
-                raw(bytes([byte]))
-        case "garbled":
-            raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":' % number)
-            raw(b'"caf\xe9 \xff"}]}}\n')
-        case "die":
-            Path(os.environ["NOTES"]).open("a").write("died\n")
-            print("out of luck", file=sys.stderr, flush=True)
-            os._exit(9)
-        case "noise":
-            raw(b"Starting up...\n\n[]\n{}\nnull\n{not json}\n\xff\xfe\n")
-            send({"jsonrpc": "2.0", "id": 5, "method": "nobody/knows"})
-            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": [1]})
-            send(answer)
-        case "odd":
-            send({"jsonrpc": "2.0", "id": number, "result": arguments["result"]})
-        case _:
-            send(answer)
+    if name in MISCHIEF:
+        MISCHIEF[name](answer, arguments)
+    elif name != "never":
+        send(answer)
 
 
 def main() -> None:
@@ -81,14 +123,9 @@ def main() -> None:
             tools.append({"name": "die_safely", "inputSchema": {}, "annotations": SAFE})
             send({"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
         elif method == "tools/call":
-            name = message["params"]["name"]
-            notes = Path(os.environ["NOTES"])
-            if name == "die_safely":
-                name = "fine" if notes.exists() else "die"
-            call(number, name, message["params"]["arguments"])
+            call(number, message["params"]["name"], message["params"]["arguments"])
         elif method == "notifications/cancelled":
-            with Path(os.environ["NOTES"]).open("a") as notes_file:
-                notes_file.write("cancelled\n")
+            note("cancelled")
         elif number is not None and method:
             error = {"code": -32601, "message": "Method not found"}
             send({"jsonrpc": "2.0", "id": number, "error": error})

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from mcp.server.fastmcp import Context, FastMCP
+from mcp.server.fastmcp import Context, FastMCP  # type: ignore[import-not-found]
 from pydantic import BaseModel
 
 server: Any = FastMCP("sdk1", port=int(sys.argv[1]) if sys.argv[1:] else 8000)
@@ -15,19 +15,16 @@ class City(BaseModel):
     city: str = "Oslo"
 
 
-@server.tool()
 def add(x: int, y: int) -> int:
     """Adds two integers."""
     return x + y
 
 
-@server.tool()
 def fail() -> str:
     """Fails."""
     raise ValueError("no such luck")
 
 
-@server.tool()
 async def count(ctx: Context) -> str:
     """Counts, and tells how far it is."""
     for step in range(3):
@@ -35,12 +32,14 @@ async def count(ctx: Context) -> str:
     return "counted"
 
 
-@server.tool()
 async def ask(ctx: Context) -> str:
     """Asks for a city."""
     said = await ctx.elicit("Which city?", City)
     return f"{said.action} {said.data.city if said.action == 'accept' else ''}"
 
+
+for tool in (add, fail, count, ask):
+    server.tool()(tool)
 
 if __name__ == "__main__":
     if sys.argv[1:]:

@@ -3,8 +3,8 @@
 import sys
 from typing import Any
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
+from mcp.server import MCPServer  # type: ignore[import-not-found]
+from mcp.server.mcpserver import Context  # type: ignore[import-not-found]
 from pydantic import BaseModel
 
 server: Any = MCPServer("sdk2")
@@ -16,19 +16,16 @@ class City(BaseModel):
     city: str = "Oslo"
 
 
-@server.tool()
 def add(x: int, y: int) -> int:
     """Adds two integers."""
     return x + y
 
 
-@server.tool()
 def fail() -> str:
     """Fails."""
     raise ValueError("no such luck")
 
 
-@server.tool()
 async def count(ctx: Context[Any, Any]) -> str:
     """Counts, and tells how far it is."""
     for step in range(3):
@@ -36,12 +33,14 @@ async def count(ctx: Context[Any, Any]) -> str:
     return "counted"
 
 
-@server.tool()
 async def ask(ctx: Context[Any, Any]) -> str:
     """Asks for a city."""
     said = await ctx.elicit("Which city?", City)
     return f"{said.action} {said.data.city if said.action == 'accept' else ''}"
 
+
+for tool in (add, fail, count, ask):
+    server.tool()(tool)
 
 if __name__ == "__main__":
     if sys.argv[1:]:
