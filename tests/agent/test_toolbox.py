@@ -304,7 +304,9 @@ def test_a_list_that_changed_is_asked_for_again() -> None:
     asyncio.run(main())
 
 
-def test_a_server_that_was_restarted_is_found_again(tmp_path: Path) -> None:
+def test_a_server_that_was_restarted_is_found_again() -> None:
+    words = ["examples.calculator.app:app.asgi", "--timeout-graceful-shutdown", "1"]
+
     async def main(server: Running) -> None:
         async with Toolbox(url_of(server)) as tools:
             assert (await tools.call("Add", {"x": 1, "y": 1})).value == {"result": 2}
@@ -312,10 +314,10 @@ def test_a_server_that_was_restarted_is_found_again(tmp_path: Path) -> None:
             gone = await tools.call("Add", {"x": 1, "y": 1}, timeout=5)
             assert gone.declared_error
             port = server.port
-            with serving(CALCULATOR, "--port", str(port)):
+            with serving_on_uvicorn(*words, "--port", str(port)):
                 assert (await tools.call("Add", {"x": 1, "y": 1})).value == {"result": 2}
 
-    with serving(CALCULATOR) as server:
+    with serving_on_uvicorn(*words) as server:
         asyncio.run(main(server))
 
 

@@ -141,8 +141,10 @@ def name_of(server: Server) -> str:
             return where.partition("://")[2].partition("/")[0].rpartition("@")[2]
         where = _words(where)
     if isinstance(where, (list, tuple)):
-        scripts = [word for word in where[1:] if not str(word).startswith("-")]
-        return PurePath(str(scripts[0] if scripts else where[0])).stem
+        files = [
+            str(word) for word in where[1:] if PurePath(str(word)).suffix and " " not in str(word)
+        ]
+        return PurePath(files[0] if files else str(where[0])).stem
     name = getattr(where, "name", None)
     return name if isinstance(name, str) else type(where).__name__
 

@@ -16,7 +16,7 @@ from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError
 from kuniumi.wire import jsonrpc
 from kuniumi.wire.jsonrpc import Response, RpcError
-from kuniumi.wire.sse import EventReader, EventTooLongError
+from kuniumi.wire.sse import EventReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from kuniumi.agent.servers.link import Hear
     from kuniumi.agent.servers.web import Web
+    from kuniumi.wire.sse import Event
 
 _SESSION = "Mcp-Session-Id"
 _POST = {
@@ -93,7 +94,7 @@ class HttpLink:
             if response.status_code >= 300 or media_type_of(response) != _EVENTS:
                 return False
             begun()
-            await self._hear_all(b"", response, EventReader(self._web.max_bytes))
+            await self._hear_all(b"", response, _Place())
         return True
 
     async def close(self) -> None:
@@ -134,44 +135,47 @@ class HttpLink:
         self, key: bytes, response: httpx.Response, headers: Mapping[str, str]
     ) -> Response | RpcError:
         """Read a stream until the answer is in it; one that breaks off is taken up again."""
-        events = EventReader(self._web.max_bytes)
-        found = await self._hear_all(key, response, events)
+        place = _Place()
+        found = await self._hear_all(key, response, place)
         await response.aclose()
         for _ in range(_MOST_RESUMED):
             if found is not None:
                 return found
-            if not events.last_id:
+            if not place.id:
                 break
-            await asyncio.sleep(_USUAL_PAUSE if events.retry is None else events.retry)
-            found = await self._resume(key, headers, events)
+            await asyncio.sleep(place.pause)
+            found = await self._resume(key, headers, place)
         raise ServerError("the server ended its answer halfway", may_have_run=True)
 
     async def _resume(
-        self, key: bytes, headers: Mapping[str, str], events: EventReader
+        self, key: bytes, headers: Mapping[str, str], place: _Place
     ) -> Response | RpcError | None:
-        fields = {"Accept": _EVENTS, "Last-Event-ID": events.last_id, **self._session, **headers}
+        last = place.id.decode("latin-1")
+        fields = {"Accept": _EVENTS, "Last-Event-ID": last, **self._session, **headers}
         async with self._web.send("GET", self._url, fields) as response:
             if response.status_code >= 300:
                 raise await refusal(response)
-            return await self._hear_all(key, response, events)
+            return await self._hear_all(key, response, place)
 
     async def _hear_all(
-        self, key: bytes, response: httpx.Response, events: EventReader
+        self, key: bytes, response: httpx.Response, place: _Place
     ) -> Response | RpcError | None:
         """Hand on what a stream carries, until it carries the answer."""
         pieces = pieces_of(response)
+        events = EventReader(self._web.max_bytes)
         try:
             async for piece in pieces:
                 for event in events.feed(piece):
+                    place.note(event)
                     found = self._take(key, event.data)
                     if found is not None:
                         await _read_to_end(pieces)
                         return found
-        except EventTooLongError:
+        except ValueError:
             said = f"the answer is longer than {self._web.max_bytes:,} bytes"
             raise ServerError(said, may_have_run=True) from None
         except ServerError:
-            if not events.last_id:
+            if not place.id:
                 raise
         return None
 
@@ -199,6 +203,19 @@ class HttpLink:
         task = asyncio.create_task(tell())
         self._farewells.add(task)
         task.add_done_callback(self._farewells.discard)
+
+
+class _Place:
+    """Where a stream that breaks off can be taken up again, and after how many seconds."""
+
+    def __init__(self) -> None:
+        self.id = b""
+        self.pause = _USUAL_PAUSE
+
+    def note(self, event: Event) -> None:
+        self.id = event.id or self.id
+        if event.retry is not None:
+            self.pause = event.retry / 1000
 
 
 async def _read_to_end(pieces: AsyncIterator[bytes]) -> None:

@@ -102,7 +102,7 @@ def headers_of(
         if isinstance(named, str):
             headers["Mcp-Name"] = repeated.encode(named)
         if mirrors:
-            headers |= repeated.write_mirrors(mirrors, params.get("arguments") or {})
+            headers |= repeated.mirrored(mirrors, params.get("arguments") or {})
     return headers
 
 

@@ -223,17 +223,14 @@ def read_mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...] | str:
     return tuple(found)
 
 
-def write_mirrors(mirrors: tuple[Mirror, ...], arguments: Mapping[str, Any]) -> dict[str, str]:
+def mirrored(mirrors: tuple[Mirror, ...], arguments: Mapping[str, Any]) -> dict[str, str]:
     """Give the headers that repeat these arguments; what is absent or null has none."""
-    headers = {}
-    for path, header, _ in mirrors:
-        value: Any = arguments
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
-        if value is not None:
-            written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-            headers[f"Mcp-Param-{header}"] = encode(written)
-    return headers
+    values = ((header, _at(path, arguments)) for path, header, _ in mirrors)
+    return {
+        f"Mcp-Param-{header}": encode(_written(value))
+        for header, value in values
+        if value is not None
+    }
 
 
 def _marks_in(
