@@ -25,6 +25,14 @@ class LinkLostError(ServerError):
     """The server does not know this client any more, or is gone: a new beginning may help."""
 
 
+class RefusedError(ServerError):
+    """The server answered with a status that is no success."""
+
+    def __init__(self, message: str, status: int, *, retry_after: float | None = None) -> None:
+        super().__init__(message, may_have_run=status in {500, 502, 504}, retry_after=retry_after)
+        self.status = status
+
+
 class Link(Protocol):
     """One connection, or what counts as one."""
 

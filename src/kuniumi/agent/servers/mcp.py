@@ -13,10 +13,9 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from kuniumi.agent.servers.link import LinkLostError, error_of, plain
+from kuniumi.agent.servers.link import LinkLostError, RefusedError, error_of, plain
 from kuniumi.agent.servers.questions import CAPABILITIES, put, read_question
 from kuniumi.agent.servers.source import MAX_TOOLS, Found
-from kuniumi.agent.servers.web import RefusedError
 from kuniumi.agent.tools import read_tool
 from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError

@@ -14,6 +14,7 @@ import httpx
 from msgspec import Struct
 
 from kuniumi.agent.servers.direct import DirectTransport
+from kuniumi.agent.servers.link import RefusedError
 from kuniumi.errors import ServerError
 
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ CONNECT_TIMEOUT = 10.0
 _REDIRECTED = frozenset({307, 308})
 _NEVER_RAN = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _PORTS = {"http": 80, "https": 443}
-
-
-class RefusedError(ServerError):
-    """The server answered with a status that is no success."""
-
-    def __init__(self, message: str, status: int, *, retry_after: float | None = None) -> None:
-        super().__init__(message, may_have_run=status in {500, 502, 504}, retry_after=retry_after)
-        self.status = status
 
 
 class Body(Struct, frozen=True):

@@ -11,10 +11,11 @@ from urllib.parse import quote
 import httpx
 
 from kuniumi.agent.json_text import ABSENT, parse
+from kuniumi.agent.servers.link import RefusedError
 from kuniumi.agent.servers.openapi import Operation, read_document
 from kuniumi.agent.servers.requests import Prepared, prepare
 from kuniumi.agent.servers.source import Found
-from kuniumi.agent.servers.web import RefusedError, same_origin
+from kuniumi.agent.servers.web import same_origin
 from kuniumi.agent.tools import Tool, read_tool
 from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError
