@@ -407,29 +407,10 @@ def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
         async with Toolbox(url_of(shop, "/openapi.json")) as tools:
             assert [tool.name for tool in tools] == ["findItem", "order", "change", "cancel"]
             assert list(tools.servers) == ["Shop"]
-            found = await tools.call(
-                "findItem",
-                {
-                    "name": "a/b c?d#%é",
-                    "owner": "..;x",
-                    "tags": ["x&y", "ü"],
-                    "x-trace": "t 1",
-                    "session": "s",
-                },
-            )
-            assert (
-                found.value
-                == {
-                    "name": "a/b c?d#%é",
-                    "owner": "..;x",
-                    "tags": ["x&y", "ü"],
-                    "trace": "t 1",
-                    "session": "s",
-                }
-                or found.declared_error
-            )  # a slash in a path is the application's own affair
-            plain = await tools.call("findItem", {"name": "b c?d#%é", "owner": "o"})
-            assert plain.value["name"] == "b c?d#%é"
+            arguments = {"name": "b c?d#%é&;", "owner": "..;x", "tags": ["x&y", "ü"]}
+            others = {"x-trace": "t 1", "session": "s"}
+            found = await tools.call("findItem", {**arguments, **others})
+            assert found.value == {**arguments, "trace": "t 1", "session": "s"}
             ordered = await tools.call("order", {"item": "x", "to": {"street": "s"}})
             assert ordered.value["to"] == {"street": "s", "number": 1}
             assert (await tools.call("change", {"number": 7, "body": [1]})).value == [7, 1]
