@@ -1,4 +1,7 @@
-"""Messages of MCP over HTTP, written by hand: nothing between a test and the wire but `http.client`."""
+"""Messages of MCP over HTTP, written by hand: nothing between a test and the wire but `http.client`.
+
+What a server says is held to the official schema of its revision, by the witness of all tests.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from tests.http.server import ROOT, Reply, Server, serving
+from tests.mcp.official import revision_of
+from tests.mcp.witness import WITNESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +25,17 @@ BOTH = "application/json, text/event-stream"
 ASKABLE: dict[str, Any] = {"elicitation": {}}
 _META = "io.modelcontextprotocol/"
 _numbers = itertools.count(1)
+_asked: dict[Any, Any] = {}  # every request of every client, whose answer may come elsewhere
 
 
 def new_mark() -> str:
     """Give a word that no other call has noted."""
     return f"mark{next(_numbers)}"
+
+
+def _note(message: Any) -> None:
+    if isinstance(message, dict) and "method" in message and "id" in message:
+        _asked[message["id"]] = message
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -37,8 +48,9 @@ class Event(msgspec.Struct, frozen=True):
 class Events:
     """An answer that is a stream of events, read as it comes."""
 
-    def __init__(self, connection: http.client.HTTPConnection) -> None:
+    def __init__(self, connection: http.client.HTTPConnection, revision: str = OLD) -> None:
         self.connection = connection
+        self.revision = revision
         self._response = connection.getresponse()
         self.status = self._response.status
         self.headers = {name.lower(): value for name, value in self._response.getheaders()}
@@ -61,8 +73,15 @@ class Events:
             elif line.startswith(b":"):
                 self.signs_of_life += 1
             elif line == b"\n" and (number or data):
-                return Event(number, msgspec.json.decode(data) if data else None)
+                return Event(number, self._judged(data) if data else None)
         return None
+
+    def _judged(self, data: bytes) -> Any:
+        message = msgspec.json.decode(data)
+        answers = None if "method" in message else _asked.get(message.get("id"))
+        revision = revision_of(answers, self.revision) if answers else self.revision
+        WITNESS.hear(message, revision, answers)
+        return message
 
     def next_message(self) -> Any:
         """Wait for the next message; there has to be one."""
@@ -83,6 +102,8 @@ class Events:
     def reply(self) -> Reply:
         """Give the plain answer, which ends the exchange."""
         reply = Reply(self.status, self.headers, self._response.read())
+        if reply.body and not self.is_stream:
+            self._judged(reply.body)
         self.leave()
         return reply
 
@@ -149,9 +170,10 @@ class Client:
     def open(self, method: str, message: Any, headers: Mapping[str, str]) -> Events:
         """Send something on a connection of its own, and read no more than the head of the answer."""
         connection = self.connect()
+        _note(message)
         body = None if message is None else msgspec.json.encode(message)
         connection.request(method, self.path, body, dict(headers))
-        return Events(connection)
+        return Events(connection, self.revision)
 
     def send(self, message: Any, **headers: str) -> Reply:
         """Post a message, and read the plain answer."""
@@ -214,6 +236,7 @@ class Client:
     ) -> http.client.HTTPConnection:
         """Post a request, and wait for nothing."""
         connection = connection or self.connect()
+        _note(message)
         name = message["params"].get("name", "")
         headers = self.headers(message["method"], name, Accept=accept)
         connection.request("POST", self.path, msgspec.json.encode(message), headers)
