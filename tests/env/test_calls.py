@@ -18,6 +18,7 @@ from kuniumi import App, Context, Mount
 from kuniumi.execute.loop import answer
 from kuniumi.testing import SURFACES, connect
 from tests.http.server import serving
+from tests.mcp.official import problems
 from tests.openapi.running import APPS
 
 FILES = Path(__file__).parent / "apps" / "files.py"
@@ -155,6 +156,8 @@ def test_mcp_takes_them(host: Path) -> None:
     lines = "".join(json.dumps(message) + "\n" for message in (hello, call))
     ended = _run("mcp", "--mount", f"{host}/data:/data", stdin=lines)
     answers = {message["id"]: message for message in map(json.loads, ended.stdout.splitlines())}
+    for asked in (hello, call):
+        assert problems(answers[asked["id"]], "2025-06-18", answers=asked) == []
     assert answers[1]["result"]["structuredContent"] == {"result": "a"}
 
 

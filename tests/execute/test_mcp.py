@@ -14,6 +14,7 @@ import pytest
 
 from tests.execute.conftest import LABOUR
 from tests.http.server import eventually
+from tests.mcp.official import problems
 
 
 class Client:
@@ -21,6 +22,7 @@ class Client:
 
     def __init__(self, notes: Path) -> None:
         self.notes_file = notes
+        self.asked: dict[int | None, dict[str, Any]] = {}
         self.process = subprocess.Popen(
             [sys.executable, str(LABOUR), "mcp"],
             stdin=subprocess.PIPE,
@@ -37,12 +39,14 @@ class Client:
         assert self.process.stdin is not None
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         numbered = message if id_ is None else {**message, "id": id_}
+        self.asked[id_] = numbered
         self.process.stdin.write(json.dumps(numbered).encode() + b"\n")
         self.process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         heard: dict[str, Any] = json.loads(self.process.stdout.readline())
+        assert problems(heard, "2025-06-18", answers=self.asked.get(heard.get("id"))) == []
         return heard
 
     def call(self, id_: int, name: str, arguments: dict[str, Any]) -> None:

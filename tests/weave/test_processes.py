@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.http.server import JSON, eventually, serving, serving_on_uvicorn
+from tests.mcp.official import problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +201,9 @@ class Pipes:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())["result"]
+        answer = json.loads(self.process.stdout.readline())
+        assert problems(answer, "2025-06-18", answers=request) == []
+        return answer["result"]
 
     def shake_hands(self) -> Any:
         """Agree on a revision."""

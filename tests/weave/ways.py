@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from kuniumi.testing import SURFACES, Door, _http_call, connect
+from tests.mcp.official import problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,8 +77,11 @@ class Way:
         raw = msgspec.json.encode(request)
         reply = self.door.wait(_http_call(self.door.asgi, "/mcp", raw, headers))
         events = reply.headers["content-type"] == "text/event-stream"
-        answer = list(_data(reply.body))[-1] if events else reply.envelope
-        return answer["result"]
+        said = list(_data(reply.body)) if events else [reply.envelope]
+        for message in said:
+            answers = None if "method" in message else request
+            assert problems(message, revision, answers=answers) == []
+        return said[-1]["result"]
 
 
 def _data(body: bytes) -> Iterator[Any]:
