@@ -119,6 +119,12 @@ def test_no_such_function(app: App) -> None:
     assert fault_of(envelope).kind is Kind.NOT_FOUND
 
 
+def test_a_name_of_megabytes_is_not_sent_back_whole() -> None:
+    envelope = App().call("x" * 5_000_000)
+    assert len(envelope.body) < 300
+    assert b"Function not found: xxx" in envelope.body
+
+
 # Each row: the function, the body, the place, and the whole message.
 WRONG = [
     ("Take", "{}", "x", "Missing argument 'x' (an integer)"),

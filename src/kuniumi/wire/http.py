@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kuniumi.core.fault import Fault, Kind, not_found
+from kuniumi.core.fault import Fault, Kind, not_found, shown
 from kuniumi.core.invoke import refuse
 from kuniumi.wire.status import http_status, is_result
 from kuniumi.wire.tool_result import encode_tool_result
@@ -35,7 +35,6 @@ _UTF8 = {b"utf-8", b"utf8", b"us-ascii"}
 _FUNCTIONS = "/functions/"
 _MOST_REMEMBERED = 256
 _LONGEST_REMEMBERED = 256
-_LONGEST_SHOWN = 200
 
 
 class Response(Struct, frozen=True):
@@ -270,8 +269,9 @@ def overloaded() -> Fault:
 def _nothing_at(path: str) -> Fault:
     if path.startswith(_FUNCTIONS):
         return not_found(path[len(_FUNCTIONS) :])
-    shown = path if len(path) <= _LONGEST_SHOWN else f"{path[:_LONGEST_SHOWN]}…"
-    return Fault(Kind.NOT_FOUND, f"Nothing at {shown}: GET /functions lists what can be called")
+    return Fault(
+        Kind.NOT_FOUND, f"Nothing at {shown(path)}: GET /functions lists what can be called"
+    )
 
 
 def _wrong_type(content_type: bytes | None) -> Fault:
