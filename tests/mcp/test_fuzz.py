@@ -197,11 +197,12 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(autouse=True)
 def _nothing_grows(runner: asyncio.Runner) -> Iterator[None]:
+    gc.collect()  # what other tests left open must not close meanwhile
     before = _descriptors()
     yield
     runner.run(_settled())
     gc.collect()
-    assert _descriptors() == before
+    assert _descriptors() <= before
 
 
 async def _settled() -> None:
