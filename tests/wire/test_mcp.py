@@ -385,7 +385,7 @@ def located() -> Any:
 )
 def test_arguments_are_repeated_and_found_to_be_the_same(arguments: Any, written: Any) -> None:
     operation, raw = located(), dumps(arguments)
-    found = dict(headers.write_mirrors(operation, raw))
+    found = headers.mirrored(headers.mirrors_of(operation), arguments)
     assert found == written
     sent = {name.lower().encode(): value.encode() for name, value in found.items()}
     assert headers.check_mirrors(sent, operation, Raw(raw)) is None

@@ -54,20 +54,18 @@ class Faulted(Exception):  # noqa: N818 - a fault on its way, not an error of it
         self.fault = fault
 
 
-_LONGEST_SHOWN = 200
-
 INVALID_JSON = "Invalid JSON body"
 """The exact words for a body that is not JSON, or not an object."""
 
 
-def shown(name: str) -> str:
-    """Give a name as a message repeats it: nobody who sends megabytes gets them back."""
-    return name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…"
+def clipped(text: str, most: int = 200) -> str:
+    """Give a text as a message repeats it: nobody who sends megabytes gets them back."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def not_found(name: str) -> Fault:
     """No function answers to this name."""
-    return Fault(Kind.NOT_FOUND, f"Function not found: {shown(name)}")
+    return Fault(Kind.NOT_FOUND, f"Function not found: {clipped(name)}")
 
 
 def crowded(name: str) -> Fault:

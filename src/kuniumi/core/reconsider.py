@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kuniumi.core.codec import arguments_decoder, decoder, dumps, explain, overflows
 from kuniumi.core.coerce import MISSING, Misfit, expectation, fit, parse, resolved
-from kuniumi.core.fault import INVALID_JSON, Fault, Kind
+from kuniumi.core.fault import INVALID_JSON, Fault, Kind, clipped
 from kuniumi.core.schema import input_schema
 
 if TYPE_CHECKING:
@@ -170,12 +170,12 @@ def _unknown(name: str, operation: Operation) -> Fault:
         hint = f"{operation.name} takes {', '.join(known)}"
     else:
         hint = f"{operation.name} takes none"
-    name = _clipped(name)
+    name = clipped(name, _LONGEST_SHOWN)
     return Fault(Kind.BAD_ARGUMENTS, f"Unknown argument {name!r}: {hint}", name)
 
 
 def _explained(misfit: Misfit) -> Fault:
-    path = _clipped(misfit.path)
+    path = clipped(misfit.path, _LONGEST_SHOWN)
     if misfit.found is MISSING:
         message = f"Argument {path!r} is missing: expected {misfit.expected}"
         return Fault(Kind.BAD_ARGUMENTS, message, path)
@@ -189,8 +189,8 @@ def _explained(misfit: Misfit) -> Fault:
 
 
 def _wrong(path: str, reason: str) -> Fault:
-    path = _clipped(path)
-    return Fault(Kind.BAD_ARGUMENTS, f"Argument {path!r}: {_clipped(reason, 400)}", path)
+    path = clipped(path, _LONGEST_SHOWN)
+    return Fault(Kind.BAD_ARGUMENTS, f"Argument {path!r}: {clipped(reason, 400)}", path)
 
 
 def _near(name: Any, known: Any) -> str:
@@ -211,8 +211,4 @@ def _shown(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         return f"an array of {len(value)}"
-    return _clipped(dumps(value).decode())
-
-
-def _clipped(text: str, most: int = _LONGEST_SHOWN) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+    return clipped(dumps(value).decode(), _LONGEST_SHOWN)

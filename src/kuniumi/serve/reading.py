@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kuniumi.core.fault import clipped
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -104,8 +106,7 @@ def _elide(value: Any, key: str = "") -> Any:
 
 
 def _shortened(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    return clipped(msgspec.json.encode(value).decode())
 
 
 def _pretty(value: Any) -> str:

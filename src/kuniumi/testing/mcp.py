@@ -85,7 +85,8 @@ class _Speech:
         found = {"mcp-method": "tools/call", "mcp-name": mirrored.encode(self.tool(name))}
         operation = self._registry.find(name)
         if operation is not None and _is_json(arguments):
-            found |= mirrored.write_mirrors(operation, arguments or b"{}")
+            given = msgspec.json.decode(arguments or b"{}")
+            found |= mirrored.mirrored(mirrored.mirrors_of(operation), given)
         return found
 
     def tool(self, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kuniumi.core.fault import Fault, Kind, not_found, shown
+from kuniumi.core.fault import Fault, Kind, clipped, not_found
 from kuniumi.core.invoke import refuse
 from kuniumi.wire.status import http_status, is_result
 from kuniumi.wire.tool_result import encode_tool_result
@@ -270,7 +270,7 @@ def _nothing_at(path: str) -> Fault:
     if path.startswith(_FUNCTIONS):
         return not_found(path[len(_FUNCTIONS) :])
     return Fault(
-        Kind.NOT_FOUND, f"Nothing at {shown(path)}: GET /functions lists what can be called"
+        Kind.NOT_FOUND, f"Nothing at {clipped(path)}: GET /functions lists what can be called"
     )
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuniumi.core.call import Call, Envelope
 from kuniumi.core.caller import NOBODY, Caller
 from kuniumi.core.codec import dumps
-from kuniumi.core.fault import Fault, Kind, not_found, shown
+from kuniumi.core.fault import Fault, Kind, clipped, not_found
 from kuniumi.execute.loop import answer
 from kuniumi.serve.mcp.terms import supported
 from kuniumi.wire.jsonrpc import INTERNAL, INVALID_PARAMS, MALFORMED, NO_METHOD, RpcError
@@ -88,7 +88,7 @@ class Desk:
 
     async def refuse(self, request: Request, _params: Any, _terms: Terms, _line: Line) -> Result:
         """Say that there is no such method."""
-        return RpcError(NO_METHOD, f"Method not found: {shown(request.method)}")
+        return RpcError(NO_METHOD, f"Method not found: {clipped(request.method)}")
 
     def operation_of(self, params: AnyParams) -> Operation | None:
         """Give the operation that a request would run, if it would run one."""
@@ -249,7 +249,7 @@ class Desk:
         """Begin a conversation."""
         prompt = self.service.registry.prompts.get(params.name)
         if prompt is None:
-            return RpcError(INVALID_PARAMS, f"Prompt not found: {shown(params.name)}")
+            return RpcError(INVALID_PARAMS, f"Prompt not found: {clipped(params.name)}")
         arguments = bytes(params.arguments)
         ended = await self._run(prompt.operation, arguments, request, params, terms, line)
         if isinstance(ended, (bytes, RpcError)):
@@ -303,7 +303,7 @@ def _failure(fault: Fault, revision: Revision) -> RpcError:
 
 
 def _no_resource(uri: str, revision: Revision) -> RpcError:
-    return RpcError(revision.no_resource, f"Resource not found: {shown(uri)}", {"uri": uri})
+    return RpcError(revision.no_resource, f"Resource not found: {clipped(uri)}", {"uri": uri})
 
 
 _LISTS = {

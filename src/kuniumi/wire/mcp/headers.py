@@ -113,16 +113,6 @@ def check_mirrors(headers: Headers, operation: Operation, arguments: Raw) -> Rpc
     return None
 
 
-def write_mirrors(operation: Operation, arguments: bytes) -> Iterator[tuple[str, str]]:
-    """Give the headers that repeat arguments."""
-    mirrors = mirrors_of(operation)
-    given = msgspec.json.decode(arguments) if mirrors else None
-    for path, header, _ in mirrors:
-        value = _at(path, given)
-        if value is not None:
-            yield f"Mcp-Param-{header}", encode(_written(value))
-
-
 def _at(path: tuple[str, ...], given: Any) -> Any:
     for step in path:
         given = given.get(step) if isinstance(given, dict) else None
