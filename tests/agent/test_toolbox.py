@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from kuniumi import App, Context, FunctionError, UsageError
-from kuniumi.agent import Question, Server, Stats, Toolbox
+from kuniumi.agent import Question, Server, ServerError, Stats, Toolbox
 from tests.http.server import (
     CALCULATOR,
     eventually,
@@ -96,6 +96,7 @@ def ways(calculator: Running) -> dict[str, Any]:
         "words": [sys.executable, CALCULATOR, "mcp"],
         "mcp": url_of(calculator),
         "openapi": url_of(calculator, "/openapi.json"),
+        "yaml": url_of(calculator, "/openapi.yaml"),
         "functions": url_of(calculator, "/functions"),
         "root": url_of(calculator, ""),
         "said": Server(where=url_of(calculator, "/functions"), kind="rest"),
@@ -103,7 +104,7 @@ def ways(calculator: Running) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "way", ["app", "command", "words", "mcp", "openapi", "functions", "root", "said"]
+    "way", ["app", "command", "words", "mcp", "openapi", "yaml", "functions", "root", "said"]
 )
 def test_every_way_to_name_a_server_leads_to_its_tools(way: str, calculator: Running) -> None:
     async def main() -> None:
@@ -421,6 +422,32 @@ def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
             assert wrong.declared_error
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("path", ["/openapi.yaml", "/described", "/raw"])
+def test_a_document_in_yaml_gives_the_same_tools(path: str, shop: Running) -> None:
+    async def main() -> None:
+        async with (
+            Toolbox(url_of(shop, path)) as tools,
+            Toolbox(url_of(shop, "/openapi.json")) as others,
+        ):
+            assert list(tools.servers) == ["Shop"]
+            assert [(tool.name, tool.input_schema, tool.output_schema) for tool in tools] == [
+                (tool.name, tool.input_schema, tool.output_schema) for tool in others
+            ]
+            ordered = await tools.call("order", {"item": "x"})
+            assert ordered.value["count"] == 1
+
+    asyncio.run(main())
+
+
+def test_a_document_that_stands_for_endless_data_is_refused(shop: Running) -> None:
+    async def main() -> None:
+        async with Toolbox(url_of(shop, "/bomb.yaml")):
+            pass
+
+    with pytest.raises(ServerError, match="more than 2,000,000 values"):
+        asyncio.run(main())
 
 
 @pytest.mark.parametrize("name", [".", "..", ""])

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
     from kuniumi.agent.servers.source import Hearer, Source
 
-_OTHER_ADDRESSES = ("/mcp", "/openapi.json", "/functions")
+_USUAL_PLACES = (
+    ("mcp", "/mcp"),
+    ("openapi", "/openapi.json"),
+    ("openapi", "/openapi.yaml"),
+    ("rest", "/functions"),
+)
 
 
 class Visitor:
@@ -159,10 +164,9 @@ def _places(kind: str, url: httpx.URL) -> list[tuple[str, httpx.URL]]:
     if path.endswith("/functions"):
         return [("rest", url), ("mcp", url)]
     if not path:
-        return [
-            (other, url.copy_with(path=place))
-            for other, place in zip(("mcp", "openapi", "rest"), _OTHER_ADDRESSES, strict=True)
-        ] + [("mcp", url)]
+        return [(other, url.copy_with(path=place)) for other, place in _USUAL_PLACES] + [
+            ("mcp", url)
+        ]
     return [("mcp", url), ("openapi", url), ("rest", url)]
 
 

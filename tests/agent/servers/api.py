@@ -1,8 +1,9 @@
-"""A FastAPI application, which knows nothing of tools; and a FastMCP server beside it."""
+"""A FastAPI application, which knows nothing of tools; its document is there in YAML, too."""
 
 from typing import Annotated, Any
 
-from fastapi import Cookie, FastAPI, Header, HTTPException, Query
+import yaml
+from fastapi import Cookie, FastAPI, Header, HTTPException, Query, Response
 from pydantic import BaseModel
 
 app = FastAPI(title="Shop")
@@ -48,3 +49,33 @@ def change(number: int, items: list[int]) -> list[int]:
 @app.delete("/orders/{number}", operation_id="cancel")
 def cancel(number: int) -> None:
     raise HTTPException(404, f"There is no order {number}")
+
+
+def in_yaml(media_type: str) -> Response:
+    """Gives the document as its author would have written it, with keys that are numbers to YAML."""
+    document = app.openapi()
+    document["info"]["x-released"] = "2024-01-01"
+    written = yaml.safe_dump(document, sort_keys=False).replace("'200':", "200:")
+    return Response(written.replace("'2024-01-01'", "2024-01-01"), media_type=media_type)
+
+
+@app.get("/openapi.yaml", include_in_schema=False)
+def as_bytes() -> Response:
+    return in_yaml("application/octet-stream")
+
+
+@app.get("/described", include_in_schema=False)
+def as_yaml() -> Response:
+    return in_yaml("application/yaml; charset=utf-8")
+
+
+@app.get("/raw", include_in_schema=False)
+def as_text() -> Response:
+    return in_yaml("text/plain")
+
+
+@app.get("/bomb.yaml", include_in_schema=False)
+def bomb() -> Response:
+    lines = ["openapi: 3.1.0", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    return Response("\n".join(lines), media_type="application/yaml")

@@ -5,6 +5,8 @@ In: an address, or the description that was found there. Out: a `Source`.
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,6 +18,7 @@ from kuniumi.agent.servers.openapi import Operation, read_document
 from kuniumi.agent.servers.requests import Prepared, prepare
 from kuniumi.agent.servers.source import Found
 from kuniumi.agent.servers.web import same_origin
+from kuniumi.agent.servers.yaml_text import read_yaml
 from kuniumi.agent.tools import Tool, read_tool
 from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 _TOOL_RESULT = "application/vnd.mcp.tool-result+json"
 _BUSY = frozenset({429, 502, 503, 504})
+_UNTOLD = frozenset({"", "text/plain", "application/octet-stream"})
+_VERSION_LINE = re.compile(rb"""^["']?(openapi|swagger)["']?[ \t]*:""", re.MULTILINE)
 
 
 class OpenApiSource:
@@ -50,7 +55,7 @@ class OpenApiSource:
 
     async def list_tools(self) -> Found:
         """Give every operation as a tool."""
-        document = await fetch_json(self._web, self._url)
+        document = await fetch_document(self._web, self._url)
         self._operations = {each.tool.name: each for each in read_document(document)}
         info = document.get("info")
         title = info.get("title") if isinstance(info, dict) else None
@@ -145,14 +150,43 @@ async def send(web: Web, base: str, request: Prepared) -> Body:
 
 async def fetch_json(web: Web, url: httpx.URL) -> Any:
     """Fetch a description."""
-    body = await web.fetch("GET", url, {"Accept": "application/json"})
-    if body.status_code >= 400:
-        hint = ": give it headers= or auth=" if body.status_code in {401, 403} else ""
-        raise RefusedError(f"{url} answered HTTP {body.status_code}{hint}", body.status_code)
+    body = await _fetch(web, url, "application/json")
     found = parse(body.content.decode("utf-8", "replace"))
     if found is ABSENT:
         raise ServerError(f"{url} answers with no JSON")
     return found
+
+
+async def fetch_document(web: Web, url: httpx.URL) -> Any:
+    """Fetch a document of OpenAPI, in JSON or in YAML."""
+    body = await _fetch(web, url, "application/json, application/yaml;q=0.9, */*;q=0.1")
+    found = parse(body.content.decode("utf-8", "replace"))
+    if found is not ABSENT:
+        return found
+    if not _is_yaml(url, body):
+        raise ServerError(f"{url} answers with no JSON")
+    try:
+        # It takes a while for a long one, in which other calls go on.
+        return await asyncio.to_thread(read_yaml, body.content)
+    except ServerError as error:
+        raise ServerError(f"{url}: {error}") from error
+
+
+async def _fetch(web: Web, url: httpx.URL, accepted: str) -> Body:
+    body = await web.fetch("GET", url, {"Accept": accepted})
+    if body.status_code >= 400:
+        hint = ": give it headers= or auth=" if body.status_code in {401, 403} else ""
+        raise RefusedError(f"{url} answered HTTP {body.status_code}{hint}", body.status_code)
+    return body
+
+
+def _is_yaml(url: httpx.URL, body: Body) -> bool:
+    """Whether its type, its name or its words say that it is YAML; many servers call that text."""
+    return (
+        "yaml" in body.media_type
+        or url.path.lower().endswith((".yaml", ".yml"))
+        or (body.media_type in _UNTOLD and _VERSION_LINE.search(body.content[:4096]) is not None)
+    )
 
 
 def _filled(server: dict[str, Any]) -> str:
