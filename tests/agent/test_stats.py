@@ -7,8 +7,7 @@ import logging
 import pytest
 
 from kuniumi import agent
-from kuniumi.agent.stats import span_attributes
-from tests.agent.cases import blocks, image, text
+from tests.agent.cases import text
 
 
 def counted() -> agent.Stats:
@@ -73,18 +72,3 @@ def test_every_answer_is_one_line_at_debug_level(caplog: pytest.LogCaptureFixtur
         "blocks": 1,
         "bytes": 20,
     }
-
-
-def test_the_attributes_of_a_span_are_those_of_the_conventions() -> None:
-    failed = agent.read(text("MCP error -32602: no", isError=True))
-    assert span_attributes(failed, tool="Add", call_id="c", server="h") == {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": "Add",
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": "c",
-        "server.address": "h",
-        "error.type": "-32602",
-        "rpc.jsonrpc.error_code": -32602,
-        "kuniumi.answer.kind": "error",
-    }
-    assert "error.type" not in span_attributes(agent.read(blocks(image())), tool="Draw")

@@ -406,7 +406,7 @@ def test_headers_and_credentials_go_to_their_server_only(shop: Running) -> None:
 def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
     async def main() -> None:
         async with Toolbox(url_of(shop, "/openapi.json")) as tools:
-            assert [tool.name for tool in tools] == ["findItem", "order", "change", "cancel"]
+            assert [tool.name for tool in tools] == ["findItem", "order", "change", "cancel", "seen"]
             assert list(tools.servers) == ["Shop"]
             arguments = {"name": "b c?d#%é&;", "owner": "..;x", "tags": ["x&y", "ü"]}
             others = {"x-trace": "t 1", "session": "s"}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kuniumi.agent.servers.source import Question, Server
     from kuniumi.agent.stats import Stats
     from kuniumi.agent.stream import Piece, Stream, ToolCall
+    from kuniumi.agent.telemetry import Telemetry
     from kuniumi.agent.tools import Tool, Tools
     from kuniumi.errors import AnswerError, ServerError
 
@@ -42,6 +43,7 @@ __all__ = [
     "ServerError",
     "Stats",
     "Stream",
+    "Telemetry",
     "Tool",
     "ToolCall",
     "Toolbox",
@@ -54,7 +56,7 @@ __all__ = [
 - `AnswerError` is raised by `answer.as_type`; `Problem`s come from `answer.check`.
 - `Tools` holds every `Tool` a model may call, in the form each provider wants.
 - `Stream` puts together what a model says in pieces: `Piece`s of text, and `ToolCall`s.
-- `Stats` counts answers.
+- `Stats` counts answers; `Telemetry` tells OpenTelemetry of calls.
 - `Toolbox` finds the tools of servers and calls them; a `Server` says more of one than its address,
   a `Question` is what one asks a person, `ServerError` what opening one may raise. `with` gives a
   `BlockingToolbox`.
@@ -75,6 +77,7 @@ _HOMES = {
     "ServerError": "kuniumi.errors",
     "Stats": "kuniumi.agent.stats",
     "Stream": "kuniumi.agent.stream",
+    "Telemetry": "kuniumi.agent.telemetry",
     "Tool": "kuniumi.agent.tools",
     "ToolCall": "kuniumi.agent.stream",
     "Toolbox": "kuniumi.agent.client",

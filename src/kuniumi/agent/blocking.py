@@ -105,10 +105,13 @@ class BlockingToolbox:
         *,
         timeout: float | Unset | None = UNSET,
         on_progress: OnProgress | None = None,
+        call_id: str = "",
     ) -> Answer:
         """Call a tool; whatever happens, there is an answer."""
         return self._wait(
-            self._toolbox.call(name, arguments, timeout=timeout, on_progress=on_progress)
+            self._toolbox.call(
+                name, arguments, timeout=timeout, on_progress=on_progress, call_id=call_id
+            )
         )
 
     def reply(

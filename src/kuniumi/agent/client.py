@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from kuniumi.agent.answer import Answer
     from kuniumi.agent.blocking import BlockingToolbox
-    from kuniumi.agent.servers.source import OnProgress, OnQuestion, Server, Source
+    from kuniumi.agent.servers.source import OnProgress, OnQuestion, Server, Source, Trace
+    from kuniumi.agent.telemetry import Telemetry
 
 TIMEOUT = 60.0
 PARALLEL = 8
@@ -70,9 +71,11 @@ class Toolbox:
         timeout: float | None = TIMEOUT,
         retries: int = RETRIES,
         stats: Stats | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         if parallel < 1:
             raise UsageError(f"parallel={parallel}: at least one call has to be let through")
+        self._telemetry = telemetry
         self.stats = Stats() if stats is None else stats
         self._servers = [describe(server) for server in servers]
         self._on_question = on_question
@@ -214,8 +217,12 @@ class Toolbox:
         *,
         timeout: float | Unset | None = UNSET,  # noqa: ASYNC109 - it becomes an answer, not an error
         on_progress: OnProgress | None = None,
+        call_id: str = "",
     ) -> Answer:
-        """Call a tool; whatever happens, there is an answer."""
+        """Call a tool; whatever happens, there is an answer.
+
+        `call_id` is what a model calls the call; only telemetry is told.
+        """
         found = await self._find(name)
         if found is None:
             answer = _failed(self._tell_unknown(name))
@@ -223,9 +230,17 @@ class Toolbox:
             return answer
         drawer, tool = found
         limit = self._limit_of(drawer, timeout)
+        given = dict(arguments or {})
         async with self._gate:
             started = perf_counter()
-            answer = await self._try(drawer, tool, dict(arguments or {}), limit, on_progress)
+            if self._telemetry is None:
+                answer = await self._try(drawer, tool, given, limit, on_progress)
+            else:
+                with self._telemetry.watch(
+                    tool, server=drawer.name, call_id=call_id, arguments=given
+                ) as watch:
+                    answer = await self._try(drawer, tool, given, limit, on_progress, watch.trace)
+                    watch.answer = answer
         self.stats.add(answer, tool=tool.name, server=drawer.name, seconds=perf_counter() - started)
         return answer
 
@@ -284,25 +299,31 @@ class Toolbox:
         arguments: dict[str, Any],
         limit: float | None,
         on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Answer:
         """Call within a time, more than once where that does no harm."""
         on_progress = on_progress or self._on_progress
         try:
             async with asyncio.timeout(limit) as clock:
                 for turn in range(self._retries + 1):
+                    if trace is not None and turn:
+                        trace.facts = {"kuniumi.retries": turn}
                     try:
                         source = await drawer.source()
-                        return read(await source.call(tool, arguments, on_progress))
+                        return read(await source.call(tool, arguments, on_progress, trace))
                     except ServerError as error:
                         harmless = not error.may_have_run or is_idempotent(tool)
+                        _note(trace, error)
                         if turn == self._retries or not harmless:
                             return _failed(f"{drawer.name}: {error}")
                         await asyncio.sleep(_pause(turn, error.retry_after))
         except TimeoutError as error:
+            _note(trace, error)
             if not clock.expired():
                 return read(error)
             return _failed(f"{drawer.name}: {tool.name} gave no answer within {limit:g} s")
         except Exception as error:  # noqa: BLE001 - other libraries' clients raise what they like
+            _note(trace, error)
             return read(error)
         raise AssertionError  # pragma: no cover - the loop returns
 
@@ -430,6 +451,15 @@ class _Drawer:
     def _fail(self, error: ServerError) -> None:
         self.trouble = str(error)
         self.expires = monotonic() + _AFTER_FAILING
+
+
+def _note(trace: Trace | None, error: Exception) -> None:
+    """Note for whoever watches what kind of failure there was."""
+    if trace is None:
+        return
+    status = getattr(error, "status", None)
+    kind = "timeout" if isinstance(error, TimeoutError) else type(error).__qualname__
+    trace.facts["error.type"] = str(status) if isinstance(status, int) else kind
 
 
 def _failed(said: str) -> Answer:

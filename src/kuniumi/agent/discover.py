@@ -87,7 +87,7 @@ class Visitor:
 
         client = open_client(AsgiTransport(server.where.asgi))
         self._own.append(client)
-        web = Web(client, server.headers, server.auth, server.max_bytes)
+        web = Web(client, server.headers, server.auth, server.max_bytes, in_process=True)
         return McpSource(
             HttpLink(web, URL("http://localhost/mcp")), hearer, __version__, server.name
         )

@@ -53,4 +53,4 @@ async def _call(toolbox: Toolbox, call: Wanted, limit: float | Unset | None) -> 
             restored[1],
         )
     )
-    return await toolbox.call(name, arguments, timeout=limit)
+    return await toolbox.call(name, arguments, timeout=limit, call_id=call.id)

@@ -1,7 +1,7 @@
 """What the answers of a run were like: kinds, errors, sizes, times, by tool and by server.
 
-In: answers, as they come. Out: numbers, a table, attributes for OpenTelemetry, and one line at
-debug level per answer. It holds counters only, so it grows with the number of tools and no further.
+In: answers, as they come. Out: numbers, a table, and one line at debug level per answer. It holds
+counters only, so it grows with the number of tools and no further.
 """
 
 from __future__ import annotations
@@ -209,30 +209,6 @@ def describe(
         "warnings": len(answer.warnings) or None,
     }
     return {name: fact for name, fact in facts.items() if fact not in (None, "")}
-
-
-def span_attributes(
-    answer: Answer, *, tool: str, call_id: str = "", server: str = ""
-) -> dict[str, str | int | bool]:
-    """Give the attributes of a span about one call, as OpenTelemetry's GenAI conventions name them."""
-    found: dict[str, str | int | bool] = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": tool,
-        "gen_ai.tool.type": "function",
-        "kuniumi.answer.kind": answer.kind,
-    }
-    if call_id:
-        found["gen_ai.tool.call.id"] = call_id
-    if server:
-        found["server.address"] = server
-    if answer.declared_error:
-        code = answer.error.code if answer.error else None
-        found["error.type"] = "tool_error" if code is None else str(code)
-        if code is not None:
-            found["rpc.jsonrpc.error_code"] = code
-    elif answer.suspected_error:
-        found["kuniumi.answer.suspected_error"] = True
-    return found
 
 
 def _sum(tallies: Iterable[Tally]) -> Tally:

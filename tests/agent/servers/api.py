@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import yaml
-from fastapi import Cookie, FastAPI, Header, HTTPException, Query, Response
+from fastapi import Cookie, FastAPI, Header, HTTPException, Query, Request, Response
 from pydantic import BaseModel
 
 app = FastAPI(title="Shop")
@@ -49,6 +49,12 @@ def change(number: int, items: list[int]) -> list[int]:
 @app.delete("/orders/{number}", operation_id="cancel")
 def cancel(number: int) -> None:
     raise HTTPException(404, f"There is no order {number}")
+
+
+@app.get("/seen/{header}", operation_id="seen")
+def seen(header: str, request: Request) -> str:
+    """Gives a header of the request itself."""
+    return request.headers.get(header, "")
 
 
 def in_yaml(media_type: str) -> Response:

@@ -21,6 +21,7 @@ TOOLS = (
     "die",
     "noise",
     "odd",
+    "refuse",
 )
 SAFE = {"readOnlyHint": True}
 
@@ -90,8 +91,14 @@ def odd(answer: dict[str, Any], arguments: dict[str, Any]) -> None:
     send({**answer, "result": arguments["result"]})
 
 
+def refuse(answer: dict[str, Any], _: dict[str, Any]) -> None:
+    error = {"code": -32602, "message": "Nothing like that here"}
+    send({"jsonrpc": "2.0", "id": answer["id"], "error": error})
+
+
 MISCHIEF = {
-    each.__name__: each for each in (half, flood, twice, drip, late, garbled, die, noise, odd)
+    each.__name__: each
+    for each in (half, flood, twice, drip, late, garbled, die, noise, odd, refuse)
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mcp.server import MCPServer  # type: ignore[import-not-found]
 from mcp.server.mcpserver import Context  # type: ignore[import-not-found]
+from opentelemetry.trace import get_current_span
 from pydantic import BaseModel
 
 server: Any = MCPServer("sdk2")
@@ -39,7 +40,12 @@ async def ask(ctx: Context[Any, Any]) -> str:
     return f"{said.action} {said.data.city if said.action == 'accept' else ''}"
 
 
-for tool in (add, fail, count, ask):
+def trace() -> str:
+    """Gives the trace that the call is part of, as this SDK understood it."""
+    return format(get_current_span().get_span_context().trace_id, "032x")
+
+
+for tool in (add, fail, count, ask, trace):
     server.tool()(tool)
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from kuniumi.agent.tools import Tool, read_tool
 from kuniumi.errors import ServerError
 
 if TYPE_CHECKING:
-    from kuniumi.agent.servers.source import OnProgress
+    from kuniumi.agent.servers.source import OnProgress, Trace
 
 _MOST_PAGES = 10_000
 
@@ -73,9 +73,14 @@ class ExistingSource:
         return Found(tools)
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Any:
         """Call a tool through the client; its error results come back, too, and are not raised."""
+        del trace  # such a client has its own way to tell
         client = self._client
         call = getattr(client, "call_tool_mcp", None) or client.call_tool
         if on_progress is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kuniumi.agent.servers.link import LinkLostError, error_of, read_message
 from kuniumi.agent.servers.web import media_type_of, pieces_of, read_all, refusal
@@ -54,6 +54,12 @@ class HttpLink:
     def is_open(self) -> bool:
         """Whether the server still knows us."""
         return not self._lost
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of the way to the server."""
+        session = self._session.get(_SESSION)
+        return self._web.facts_of(self._url) | ({"mcp.session.id": session} if session else {})
 
     async def open(self) -> None:
         """Begin anew: without a session."""

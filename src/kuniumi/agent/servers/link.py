@@ -44,6 +44,11 @@ class Link(Protocol):
         """Whether it is of any use to ask."""
         ...
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of the way to the server."""
+        ...
+
     async def open(self) -> None:
         """Make the connection."""
         ...

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from itertools import count
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.agent.servers.link import LinkLostError, RefusedError, error_of, plain
@@ -27,7 +28,7 @@ from kuniumi.wire.mcp.revisions import LATEST, LATEST_WITH_HANDSHAKE
 
 if TYPE_CHECKING:
     from kuniumi.agent.servers.link import Link
-    from kuniumi.agent.servers.source import Hearer, OnProgress
+    from kuniumi.agent.servers.source import Hearer, OnProgress, Trace
     from kuniumi.agent.tools import Tool
     from kuniumi.wire.jsonrpc import Notification
     from kuniumi.wire.mcp.asking import Greeting
@@ -45,6 +46,7 @@ _PROGRESS = "notifications/progress"
 _ENDED_BY_ITSELF = 1.0
 _LONGEST_PAUSE = 60.0
 _UNTIL_HEARD = 0.5
+_OF_A_FAILURE = ("error.type", "rpc.response.status_code")
 
 
 class McpSource:
@@ -192,13 +194,17 @@ class McpSource:
             tools.append(tool)
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Any:
         """Call a tool, and answer what the server wants to know before it has a result."""
         fields: dict[str, Any] = {"name": tool.name, "arguments": arguments}
         mirrors = self._mirrors.get(tool.name, ())
         for _ in range(_MOST_ROUNDS):
-            reply = await self._ask_again("tools/call", fields, mirrors, on_progress)
+            reply = await self._ask_again("tools/call", fields, mirrors, on_progress, trace)
             if isinstance(reply, RpcError):
                 error: dict[str, Any] = {"code": reply.code, "message": reply.message}
                 if reply.data is not None:
@@ -229,6 +235,7 @@ class McpSource:
         fields: dict[str, Any],
         mirrors: tuple[Mirror, ...] = (),
         on_progress: OnProgress | None = None,
+        trace: Trace | None = None,
     ) -> Any:
         """Ask; where the server had forgotten us before it did anything, begin anew and ask again."""
         for turn in range(2):
@@ -238,7 +245,9 @@ class McpSource:
                 greeting = self._greeting
             assert greeting is not None  # noqa: S101 - a conversation that began has one
             try:
-                reply = await self._ask(method, fields, greeting.revision, mirrors, on_progress)
+                reply = await self._ask(
+                    method, fields, greeting.revision, mirrors, on_progress, trace
+                )
             except LinkLostError as error:
                 if turn or error.may_have_run:
                     raise
@@ -257,23 +266,45 @@ class McpSource:
         revision: Revision,
         mirrors: tuple[Mirror, ...] = (),
         on_progress: OnProgress | None = None,
+        trace: Trace | None = None,
     ) -> Any:
         """Send one request; give its result as plain data, or the error."""
         number = next(self._numbers)
         token = number if on_progress is not None else None
         handshake = method == "initialize"
         params = fields if handshake else asking.params_of(self._speaker, revision, fields, token)
+        if trace is not None:
+            params = self._note(trace, number, method, params, revision)
         body = jsonrpc.write_request(b"%d" % number, method, dumps(params))
         headers = asking.headers_of(revision, method, params, mirrors)
         if on_progress is not None:
             self._progress[number] = on_progress
+        begun = 0.0 if trace is None else perf_counter()
         try:
             reply = await self._link.ask(number, body, headers, cancels=not handshake)
         finally:
             self._progress.pop(number, None)
+            if trace is not None:
+                trace.seconds.append(perf_counter() - begun)
         if isinstance(reply, Response):
-            return error_of(reply.error) if bytes(reply.error) else plain(reply.result)
+            reply = error_of(reply.error) if bytes(reply.error) else plain(reply.result)
+        if trace is not None and isinstance(reply, RpcError):
+            trace.facts |= dict.fromkeys(_OF_A_FAILURE, str(reply.code))
         return reply
+
+    def _note(
+        self, trace: Trace, number: int, method: str, params: dict[str, Any], revision: Revision
+    ) -> dict[str, Any]:
+        """Tell what is asked, and give the parameters with what the server is to be told."""
+        for stale in _OF_A_FAILURE:
+            trace.facts.pop(stale, None)
+        trace.facts |= self._link.facts
+        trace.facts["mcp.method.name"] = method
+        trace.facts["mcp.protocol.version"] = revision.name
+        trace.facts["jsonrpc.request.id"] = str(number)
+        if not trace.carrier:
+            return params
+        return {**params, "_meta": {**trace.carrier, **params.get("_meta", {})}}
 
     # ---- questions ---------------------------------------------------------------------------------
 

@@ -69,6 +69,14 @@ class Found(Struct, frozen=True):
     ttl: float | None = None
 
 
+class Trace(Struct):
+    """What whoever watches a call wants passed on, and what is found out on the way."""
+
+    carrier: dict[str, str] = {}  # for the server, so that what it tells is told as part of ours
+    facts: dict[str, Any] = {}
+    seconds: list[float] = []  # of each request
+
+
 class Source(Protocol):
     """A server of tools. What goes wrong is a `ServerError`; an answer is whatever `read` reads."""
 
@@ -86,7 +94,11 @@ class Source(Protocol):
         ...
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Any:
         """Call a tool; what comes back is for `read`."""
         ...

@@ -64,6 +64,11 @@ class StdioLink:
         """Whether the process runs and speaks."""
         return self._process is not None and self._lost is None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of the way to the server."""
+        return {"network.transport": "pipe"}
+
     async def open(self) -> None:
         """Start the process."""
         await self.close()

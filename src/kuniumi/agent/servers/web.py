@@ -58,8 +58,11 @@ class Web:
         headers: Mapping[str, str],
         auth: Any,
         max_bytes: int,
+        *,
+        in_process: bool = False,
     ) -> None:
         self.max_bytes = max_bytes
+        self._in_process = in_process
         self._client = client
         self._headers = httpx.Headers(client.headers)
         self._headers.update(headers)
@@ -92,6 +95,17 @@ class Web:
         async with self.send(method, url, headers, body) as response:
             content = await read_all(response, self.max_bytes)
             return Body(response.status_code, content, media_type_of(response))
+
+    def facts_of(self, url: httpx.URL) -> dict[str, Any]:
+        """Give what is told of the way to an address."""
+        if self._in_process:
+            return {}
+        return {
+            "network.protocol.name": "http",
+            "network.transport": "tcp",
+            "server.address": url.host,
+            "server.port": url.port or _PORTS.get(url.scheme, 0),
+        }
 
     async def _send(
         self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None

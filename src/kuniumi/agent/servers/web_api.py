@@ -24,7 +24,7 @@ from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError
 
 if TYPE_CHECKING:
-    from kuniumi.agent.servers.source import OnProgress
+    from kuniumi.agent.servers.source import OnProgress, Trace
     from kuniumi.agent.servers.web import Body, Web
 
 _TOOL_RESULT = "application/vnd.mcp.tool-result+json"
@@ -64,14 +64,18 @@ class OpenApiSource:
         return Found([operation.tool for operation in self._operations.values()])
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Any:
         """Send the request of an operation."""
         del on_progress  # nothing tells it
         operation = self._operations.get(tool.name)
         if operation is None:
             raise ServerError(f"the server has no operation {tool.name!r} any more")
-        return await send(self._web, self._base, prepare(operation, arguments))
+        return await send(self._web, self._base, prepare(operation, arguments), trace)
 
     async def close(self) -> None:
         """Let go of nothing: the connections are the client's."""
@@ -122,7 +126,11 @@ class RestSource:
         return Found([tool for sent in listed if (tool := read_tool(sent)) is not None])
 
     async def call(
-        self, tool: Tool, arguments: dict[str, Any], on_progress: OnProgress | None
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
+        trace: Trace | None = None,
     ) -> Any:
         """Call a function by a request of its own."""
         del on_progress
@@ -132,16 +140,25 @@ class RestSource:
             "Accept": f"{_TOOL_RESULT}, application/json;q=0.9",
         }
         target = f"/{quote(tool.name, safe='')}"
-        return await send(self._web, under, Prepared("POST", target, headers, dumps(arguments)))
+        request = Prepared("POST", target, headers, dumps(arguments))
+        return await send(self._web, under, request, trace)
 
     async def close(self) -> None:
         """Let go of nothing: the connections are the client's."""
 
 
-async def send(web: Web, base: str, request: Prepared) -> Body:
+async def send(web: Web, base: str, request: Prepared, trace: Trace | None = None) -> Body:
     """Send a request; an answer is an answer, unless it says to come again."""
     url = httpx.URL(base + request.target)
-    body = await web.fetch(request.method, url, request.headers, request.body)
+    headers = request.headers
+    if trace is not None:
+        headers = {**trace.carrier, **headers}
+        trace.facts |= web.facts_of(url) | {"http.request.method": request.method}
+    body = await web.fetch(request.method, url, headers, request.body)
+    if trace is not None:
+        trace.facts["http.response.status_code"] = body.status_code
+        if body.status_code >= 400:
+            trace.facts["error.type"] = str(body.status_code)
     if body.status_code in _BUSY:
         said = body.content[:500].decode("utf-8", "replace")
         raise RefusedError(f"HTTP {body.status_code}: {said}", body.status_code)
