@@ -24,6 +24,7 @@ LOOP = "uvloop" if util.find_spec("uvloop") else "asyncio"
 
 CONSTANT = "constant"
 READING, EXHAUSTING = "constant, one receive", "constant, body to its end"
+ALIKE = "constant, scheduled alike"
 ASYNC, INLINE, THREAD = "kuniumi async", "kuniumi inline", "kuniumi thread"
 PROCESS = "kuniumi process"
 TEN, MANY = "kuniumi 10 operations", "kuniumi 10,000 operations"
@@ -48,11 +49,13 @@ def peers_python() -> str | None:
 
 
 def floor() -> list[Contender]:
-    """The bare server, with and without reading the request's body."""
+    """The bare server, with and without reading the request's body, and scheduled as ours is."""
+    alike = (("BENCH_SCHEDULING", "batch"),)
     return [
         Contender(CONSTANT, on_granian(sys.executable, "constant:app")),
         Contender(READING, on_granian(sys.executable, "constant:reading")),
         Contender(EXHAUSTING, on_granian(sys.executable, "constant:exhausting")),
+        Contender(ALIKE, on_granian(sys.executable, "constant:app", alike)),
     ]
 
 
@@ -102,11 +105,14 @@ def crowd(name: str, operations: int) -> Contender:
     )
 
 
-def on_granian(python: str, target: str) -> Server:
+def on_granian(python: str, target: str, environment: tuple[tuple[str, str], ...] = ()) -> Server:
     """An ASGI application on the bare server."""
     where = ("--host", "127.0.0.1", "--port", "{port}")
     how = ("--interface", "asgi", "--workers", "1", "--no-ws", "--loop", LOOP, "--no-access-log")
-    return Server(target, (python, "-m", "granian", *where, *how, target), APPS)
+    command = (python, "-m", "granian", *where, *how, target)
+    return Server(
+        " ".join([target, *(value for _, value in environment)]), command, APPS, environment
+    )
 
 
 def serving(script: str) -> tuple[str, ...]:

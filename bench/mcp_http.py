@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 
 from bench import contenders
-from bench.contenders import APPS, CONSTANT, READING, Contender, crowd, floor, peers_python
-from bench.http_calls import CPU, P50, P99, RATE, Effort, measure
+from bench.contenders import ALIKE, APPS, CONSTANT, READING, Contender, crowd, floor, peers_python
+from bench.http_calls import CPU, FLOORS, P50, P99, RATE, Effort, measure
 from bench.report import Budget, Section
 from bench.servers import Server
 
@@ -15,7 +15,9 @@ NEW, OLD = "2026-07-28", "2025-11-25"
 KUNIUMI, SDK, FASTMCP = "kuniumi", "official SDK", "FastMCP"
 FEW, MANY = "kuniumi 10 tools", "kuniumi 10,000 tools"
 
-BUDGETS = tuple(Budget(f"{KUNIUMI}, {era}", CONSTANT, times=1.7) for era in (NEW, OLD))
+BUDGETS = tuple(
+    Budget(f"{KUNIUMI}, {era}", floor, times=1.7) for floor in FLOORS for era in (NEW, OLD)
+)
 CROWD_BUDGETS = (Budget(MANY, FEW, times=1.1),)
 
 _META = {
@@ -29,7 +31,7 @@ _ACCEPT = "Accept: application/json, text/event-stream"
 def calls(effort: Effort, wanted: Callable[[str], bool]) -> Section:
     """Add as a tool, in both ways of speaking."""
     kuniumi = Server("kuniumi over MCP", contenders.serving("kuniumi_app.py"), APPS)
-    field = [each for each in floor() if each.name in {CONSTANT, READING}]
+    field = [each for each in floor() if each.name in {CONSTANT, READING, ALIKE}]
     field += [call(f"{KUNIUMI}, {era}", kuniumi, "functions.AddAsync", era) for era in (NEW, OLD)]
     notes = [effort.told]
     if python := peers_python():

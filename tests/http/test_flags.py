@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from tests.http.server import CALCULATOR, JSON, MISCHIEF, ROOT, eventually, exchange, serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.http.server import (
+    CALCULATOR,
+    JSON,
+    MISCHIEF,
+    ROOT,
+    Server,
+    eventually,
+    exchange,
+    serving,
+)
 
 
 def _refused(*flags: str) -> str:
@@ -31,6 +39,37 @@ def _refused(*flags: str) -> str:
     return ran.stderr
 
 
+# ---- how it runs ----------------------------------------------------------------------------------
+
+
+def _policies(server: Server) -> set[int]:
+    """Give how the kernel schedules the threads of those processes that answer."""
+    processes = [list(Path(f"/proc/{pid}/task").iterdir()) for pid in server.workers()]
+    answering = [threads for threads in processes if len(threads) > 1]
+    return {os.sched_getscheduler(int(each.name)) for threads in answering for each in threads}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such policy")
+def test_the_threads_of_a_worker_do_not_break_in_on_one_another() -> None:
+    with serving(CALCULATOR) as server:
+        assert _policies(server) == {os.SCHED_BATCH}
+    with serving(CALCULATOR, "--scheduling", "normal") as server:
+        assert _policies(server) == {os.SCHED_OTHER}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such policy")
+def test_scheduling_that_somebody_has_chosen_stays() -> None:
+    def serve_idly() -> set[int]:
+        os.sched_setscheduler(
+            0, os.SCHED_IDLE, os.sched_param(0)
+        )  # of this thread, and its children
+        with serving(CALCULATOR) as server:
+            return _policies(server)
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(serve_idly).result() == {os.SCHED_IDLE}
+
+
 # ---- where it listens ----------------------------------------------------------------------------
 
 
@@ -47,8 +86,6 @@ def test_the_greeting_tells_what_to_paste() -> None:
 
 
 def test_by_default_only_this_machine_is_served(calculator: object) -> None:
-    from tests.http.server import Server
-
     assert isinstance(calculator, Server)
     assert calculator.host == "127.0.0.1"
     address = socket.gethostbyname(socket.gethostname())

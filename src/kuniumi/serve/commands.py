@@ -133,6 +133,8 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     add("--body-timeout", type=_seconds, default=30.0, help="seconds a body may take to arrive")
     add("--header-timeout", type=_seconds, default=30.0, help="seconds headers may take to arrive")
     add("--drain-timeout", type=_positive, default=30, help="seconds to finish calls on SIGTERM")
+    scheduling = "how the kernel switches between a worker's threads"
+    add("--scheduling", choices=("batch", "normal"), default="batch", help=scheduling)
     add("--root-path", type=_root_path, default="", help="path under which a proxy serves this app")
     add("--cors", action="append", default=[], metavar="ORIGIN", help="a web origin that may call")
     host = "a name by which /mcp is reached, as behind a proxy; * for any"
@@ -212,6 +214,7 @@ def _serve(service: Service, options: argparse.Namespace) -> int:
         cors=tuple(options.cors),
         hosts=tuple(options.allow_host),
         origins=tuple(options.allow_origin),
+        scheduling=options.scheduling,
     )
 
     def greeted(port: int) -> str:
