@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 import logging
 import os
@@ -24,6 +25,7 @@ from kuniumi.execute.loop import answer
 from kuniumi.execute.processes import Processes
 from kuniumi.testing import SURFACES, _http_call, connect
 from kuniumi.wire.openapi import openapi
+from tests.http.server import eventually
 
 Executor = Literal["inline", "threads", "processes"]
 EXECUTORS: list[Executor] = ["inline", "threads", "processes"]
@@ -576,6 +578,146 @@ def test_as_many_may_wait_as_may_run_unless_it_was_said() -> None:
         return [reply.status for reply in await asyncio.gather(*calls)]
 
     assert asyncio.run(call_all()).count(200) == 8
+
+
+def RestUntil(gate: str) -> int:
+    while not Path(gate).exists():
+        time.sleep(0.001)
+    return 1
+
+
+async def RestUntilLater(gate: str) -> int:
+    while not Path(gate).exists():  # noqa: ASYNC110, ASYNC240 - other processes have no event to set
+        await asyncio.sleep(0.001)
+    return 1
+
+
+def RestUntilEach(gate: str) -> Iterator[int]:
+    yield RestUntil(gate)
+
+
+HELD: list[tuple[Callable[..., Any], Executor]] = [
+    (RestUntil, "threads"),
+    (RestUntilEach, "threads"),
+    (RestUntilLater, "threads"),
+    (RestUntil, "processes"),
+    (RestUntilLater, "processes"),
+]
+
+
+WAYS: list[tuple[str, float | None]] = [
+    *((surface, None) for surface in SURFACES),
+    *((surface, 60) for surface in ("in-process", "cgi")),
+]
+
+
+@pytest.mark.parametrize(("surface", "limit"), WAYS)
+@pytest.mark.parametrize(("function", "executor"), HELD)
+def test_a_limit_holds_for_all_that_share_a_process_whatever_way_they_come(
+    function: Callable[..., Any],
+    executor: Executor,
+    surface: str,
+    limit: float | None,
+    tmp_path: Path,
+) -> None:
+    app = App(executor=executor, timeout=limit)
+    app.register(function, name="Rest", concurrency=2, queue=1)
+    gate = tmp_path / "gate"
+    bodies: list[bytes] = []
+
+    def call() -> None:
+        bodies.append(app.call("Rest", {"gate": str(gate)}).body)
+
+    threads = [threading.Thread(target=call, daemon=True) for _ in range(8)]
+    crowded = "Overloaded: too many calls of Rest at once, try again in a second"
+    with connect(app, surface) as door:
+        try:
+            for thread in threads:
+                thread.start()
+            eventually(lambda: len(bodies) == 5)  # two run, one waits
+            assert door.call("Rest", gate=str(gate)).envelope == {"error": crowded}
+        finally:
+            gate.touch()
+        for thread in threads:
+            thread.join()
+        answered = [body for body in bodies if body != b'{"error":"%b"}' % crowded.encode()]
+        assert answered in ([b'{"result":1}'] * 3, [b'{"result":[1]}'] * 3)
+        assert not door.call("Rest", gate=str(gate)).failed  # the places come back
+
+
+@pytest.mark.parametrize("name", ["Rest", "RestLater"])
+def test_waiting_for_a_turn_counts_as_time_in_process_too(name: str) -> None:
+    told: list[bool] = []
+
+    def Rest(seconds: float, ctx: Context) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not ctx.cancelled:
+            time.sleep(0.001)
+        told.append(ctx.cancelled)
+
+    async def RestLater(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    app = App(timeout=0.2)
+    app.register(Rest, concurrency=1, queue=5)
+    app.register(RestLater, concurrency=1, queue=5)
+    bodies: list[bytes] = []
+    began = time.monotonic()
+    seconds = {"seconds": 0.15}  # the second begins, and is out of time before it is done
+    threads = [
+        threading.Thread(target=lambda: bodies.append(app.call(name, seconds).body))
+        for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began < 5
+    assert sorted(bodies) == [b'{"error":"Timed out after 0.2 seconds"}'] * 4 + [b"{}"]
+    assert app.call(name, {"seconds": 0}).body == b"{}"
+
+
+def test_whoever_waits_for_a_turn_runs_in_the_context_of_its_own_caller() -> None:
+    caller = contextvars.ContextVar("caller", default="nobody")
+
+    def Who(seconds: float) -> str:
+        time.sleep(seconds)
+        return caller.get()
+
+    app = App()
+    app.register(Who, concurrency=1, queue=100)
+
+    async def call(x: int) -> Any:
+        caller.set(f"caller {x}")
+        return (await _http_call(app.asgi, "/functions/Who", b'{"seconds":0.002}', {})).envelope
+
+    async def call_all() -> list[Any]:
+        return await asyncio.gather(*(asyncio.create_task(call(x)) for x in range(20)))
+
+    assert asyncio.run(call_all()) == [{"result": f"caller {x}"} for x in range(20)]
+
+
+def test_a_copy_of_the_process_has_turns_of_its_own() -> None:
+    code = """
+import os, threading
+from kuniumi import App
+app = App()
+began, over = threading.Event(), threading.Event()
+def Hold(wait: bool) -> int:
+    if wait:
+        began.set()
+        over.wait()
+    return 1
+app.register(Hold, concurrency=1, queue=0)
+threading.Thread(target=app.call, args=("Hold", {"wait": True}), daemon=True).start()
+began.wait()
+if os.fork() == 0:
+    os._exit(0 if app.call("Hold", {"wait": False}).body == b'{"result":1}' else 1)
+assert os.wait()[1] == 0
+assert app.call("Hold", {"wait": False}).fault is not None
+over.set()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=30)
 
 
 # ---- mistakes in a definition --------------------------------------------------------------------

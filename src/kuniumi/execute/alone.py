@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kuniumi.core.call import Outcome
 from kuniumi.core.codec import dumps
-from kuniumi.core.fault import Fault, not_found, timed_out
+from kuniumi.core.fault import Fault, crowded, not_found, timed_out
 from kuniumi.core.invoke import prepare, refuse, settle
 from kuniumi.execute import inline
 from kuniumi.execute.inline import GRACE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kuniumi.core.operation import Operation
     from kuniumi.core.service import Service
     from kuniumi.core.weave import Weave
+    from kuniumi.execute.turns import Turns
 
     Leave = Callable[[Envelope], NoReturn]
 
@@ -72,8 +73,8 @@ def _answer(
     if operation.needs_loop:
         outcome = _run_coroutine(ready, call, limit, leave, home)
     else:  # in a context of its own, so that no variable it sets is seen by the next call
-        work = partial(inline.run, ready)
-        outcome = copy_context().run(_run_bounded, work, call, limit, leave)
+        run = _run_bounded if operation.turns is None else partial(_run_in_turn, operation.turns)
+        outcome = copy_context().run(run, partial(inline.run, ready), call, limit, leave)
     return _told(operation, settle(operation, outcome), log=log)
 
 
@@ -103,13 +104,44 @@ def _told(operation: Operation, envelope: Envelope, *, log: bool) -> Envelope:
 
 
 def _run_bounded(
-    work: Callable[[], Outcome], call: Call, limit: float | None, leave: Leave | None
+    work: Callable[[], Outcome],
+    call: Call,
+    limit: float | None,
+    leave: Leave | None,
+    waited: float = 0.0,
 ) -> Outcome:
     if not limit:
         return work()
     if leave is None or not _may_set_alarms():
-        return _run_in_thread(work, call, limit)
-    return _run_with_alarm(work, call, limit, leave)
+        return _run_in_thread(work, call, limit, waited)
+    return _run_with_alarm(work, call, limit, leave, late=-waited)
+
+
+def _run_in_turn(
+    turns: Turns,
+    work: Callable[[], Outcome],
+    call: Call,
+    limit: float | None,
+    leave: Leave | None,
+) -> Outcome:
+    """Run work when its turn has come: other threads of this process may make such calls, too."""
+    from threading import Event  # noqa: PLC0415 - few functions are limited
+    from time import monotonic  # noqa: PLC0415
+
+    came = Event()
+    began = monotonic()
+    if not turns.enter(came.set):
+        return Outcome(error=crowded(turns.name))
+    try:
+        came.wait(limit)
+        waited = monotonic() - began
+        if limit and waited >= limit:
+            if call.context is not None:
+                call.context.cancel()
+            return Outcome(error=timed_out(limit))
+        return _run_bounded(work, call, limit, leave, waited)
+    finally:
+        turns.leave(came.set)
 
 
 def _run_coroutine(
@@ -244,8 +276,8 @@ def _run_with_alarm(
 # ---- a thread --------------------------------------------------------------------------------------
 
 
-def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float) -> Outcome:
-    """Run work in a thread of its own, and wait for it no longer than the limit."""
+def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float, waited: float) -> Outcome:
+    """Run work in a thread of its own, and wait for it no longer than is left of the limit."""
     import threading  # noqa: PLC0415 - most calls have no limit
     from queue import Empty, SimpleQueue  # noqa: PLC0415
 
@@ -255,7 +287,7 @@ def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float) -> Out
     job = Job(work, arrived.put)
     try:
         threading.Thread(target=job.run, name="kuniumi-call", daemon=True).start()
-        return arrived.get(timeout=limit)
+        return arrived.get(timeout=limit - waited)
     except BaseException as error:  # Ctrl-C, too
         if call.context is not None:
             call.context.cancel()

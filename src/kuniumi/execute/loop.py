@@ -11,6 +11,7 @@ import asyncio
 import threading
 import types
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from math import inf
 from time import monotonic
@@ -264,6 +265,7 @@ class _Wait:
         self.until = monotonic() + limit if limit else inf
         self.halt = halt
         self.job: Job | None = None
+        self.context = copy_context()  # the caller's own, whoever's end lets this call begin
         self.is_deaf = call.context is None and halt is None
         self.watch: asyncio.Handle | asyncio.Task[None] | None = None
         self.loop = asyncio.get_running_loop()
@@ -272,7 +274,7 @@ class _Wait:
     def begin(self) -> None:
         """Begin the work, in whatever thread its turn has come."""
         if not self.arrived.done():
-            self.job = pool.submit(self.work, self.bring)
+            self.job = pool.submit(self.work, self.bring, self.context)
 
     def bring(self, outcome: Outcome) -> None:
         """Bring the outcome, from any thread; what comes too late is none.

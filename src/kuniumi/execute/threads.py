@@ -30,10 +30,15 @@ class Job:
 
     __slots__ = ("_abandoned", "_context", "_done", "_lock", "_thread", "_work")
 
-    def __init__(self, work: Callable[[], Outcome], done: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Outcome],
+        done: Callable[[Outcome], None],
+        context: Context | None = None,
+    ) -> None:
         self._work = work
         self._done = done
-        self._context: Context = copy_context()
+        self._context = copy_context() if context is None else context
         self._lock = threading.Lock()
         self._thread = 0  # the thread that runs it now
         self._abandoned = False
@@ -83,9 +88,17 @@ class Pool:
         self._jobs = 0  # queued or running
         self._overstaying = 0
 
-    def submit(self, work: Callable[[], Outcome], done: Callable[[Outcome], None]) -> Job:
-        """Queue the work; `done` is called with its outcome, in the thread that ran it."""
-        job = Job(work, done)
+    def submit(
+        self,
+        work: Callable[[], Outcome],
+        done: Callable[[Outcome], None],
+        context: Context | None = None,
+    ) -> Job:
+        """Queue the work; `done` is called with its outcome, in the thread that ran it.
+
+        It runs in the context given, or in a copy of whoever submits it.
+        """
+        job = Job(work, done, context)
         with self._lock:
             self._jobs += 1
             self._grow_if_short()

@@ -6,6 +6,7 @@ begins, nor asyncio: calls come from any thread.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,19 @@ class Turns:
         self.name = name
         self.most = most
         self.queue = queue
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew: nobody runs, nobody waits."""
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._running = 0
         self._waiting: dict[Begin, None] = {}
 
     def enter(self, begin: Begin) -> bool:
         """Have `begin` called in its turn; False if too many wait already."""
+        if self._pid != os.getpid():  # a copy: who runs and waits does so in the original
+            self._forget()
         with self._lock:
             if self._running >= self.most:
                 if len(self._waiting) >= self.queue:
