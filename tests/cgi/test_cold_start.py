@@ -109,3 +109,24 @@ def test_a_call_from_the_shell_loads_nothing_it_does_not_need(
     loaded = _modules([sys.executable, str(app), "call", "Add", "--x", "7", "--y", "3"])
     assert "kuniumi.serve.cli" in loaded
     assert sorted((loaded - unavoidable) & (set(FORBIDDEN) - SHELL_MAY)) == []
+
+
+MCP_MAY_NOT = {
+    *("granian", "httpx", "rich", "pydantic", "docstring_parser", "difflib", "importlib.metadata"),
+    *("kuniumi.core.reconsider", "kuniumi.wire.openapi", "kuniumi.wire.http"),
+}
+
+
+def test_a_first_answer_by_mcp_loads_nothing_it_does_not_need(app: Path) -> None:
+    call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Add","arguments":{"x":7,"y":3}}}'
+    answer = subprocess.run(
+        [sys.executable, "-X", "importtime", str(app), "mcp"],
+        input=call,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"structuredContent":{"result":10}' in answer.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
+    assert "kuniumi.serve.mcp.stdio" in loaded
+    assert sorted(loaded & MCP_MAY_NOT) == []

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 LOG_LEVELS = ("critical", "error", "warning", "info", "debug")
 SHELLS = ("bash", "zsh", "fish")
 
+_TELLING = {"-h", "--help", "--version"}  # words that ask what this is
+
 _TO_A_PERSON = """\
 This waits for a client of MCP, which speaks JSON on stdin. Ctrl-D ends it.
 `mcp install` tells a client how to start it; `mcp inspect` shows what a client would see.
@@ -54,7 +56,8 @@ def run_command(
 
     The service has what is given by flags already; one that is loaded again does not.
     """
-    parser, names = make_parser(service, program)
+    told = not words or not _TELLING.isdisjoint(words)
+    parser, names = make_parser(service, program, based_on() if told else "")
     if not words:
         parser.print_help(sys.stderr)
         return 2
@@ -73,11 +76,14 @@ def run_command(
 
 
 def make_parser(
-    service: Service, program: str
+    service: Service, program: str, based: str = ""
 ) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Make the parser of an app's commands, and give those by name."""
+    """Make the parser of an app's commands, and give those by name.
+
+    Its help says what the app is based on, which takes a while to find out.
+    """
     about = service.registry.about
-    title = f"{about.name} v{about.version} ({based_on()})"
+    title = f"{about.name} v{about.version} ({based})"
     parser = argparse.ArgumentParser(
         prog=program,
         description=f"{title}\n\n{about.description}".strip(),
