@@ -19,7 +19,7 @@ def load() -> list[dict[str, Any]]:
     return [json.loads(line) for line in FILE.read_text().splitlines()]
 
 
-def text(*texts: str, **more: Any) -> dict[str, Any]:
+def text(*texts: Any, **more: Any) -> dict[str, Any]:
     """A tool result of texts."""
     return {"content": [{"type": "text", "text": each} for each in texts], **more}
 

@@ -49,6 +49,25 @@ SAID = [
     ("**Error:** x", None, None, "x", None),
     ("❌ Error: x", None, None, "x", None),
     ("Error [ERR_X]: x", None, None, "Error [ERR_X]: x", None),
+    ("MCP error [-32602]: x", -32602, None, "x", None),
+    ("MCP error -32602 x", -32602, None, "x", None),
+    ("mcp.shared.exceptions.McpError: x", None, None, "x", None),
+    ("rpc error: code = NotFound", None, None, "code = NotFound", None),
+    ("Internal server error: x", None, None, "Internal server error: x", None),
+    ("Input validation error: x", None, None, "Input validation error: x", None),
+    ("HTTP Error 404: Not Found", None, None, "HTTP Error 404: Not Found", None),
+    ("An error occurred: x", None, None, "An error occurred: x", None),
+    ("Exception: x", None, None, "Exception: x", None),
+    ("Error\uff1ax", None, None, "x", None),
+    ("Error: None of the servers answered", None, None, "None of the servers answered", None),
+    ('{"errors":[{"message":"x"},"y"],"data":null}', None, None, "x; y", None),
+    ('{"status":"error","message":"x"}', None, None, "x", None),
+    ('{"statusCode":404,"message":"x"}', None, None, "x", None),
+    ('{"error":true,"message":"x"}', None, None, "x", None),
+    ('{"isError":true,"message":"x"}', None, None, "x", None),
+    ('{"code":-32602,"message":"x"}', -32602, None, "x", None),
+    ('{"error":{"type":"overloaded"}}', None, None, '{"type":"overloaded"}', None),
+    ('{"error":{"code":"-32601","message":"x"},"at":"y"}', -32601, None, "x", None),
 ]  # fmt: skip
 
 
@@ -86,6 +105,12 @@ def test_what_an_error_says(
         '{"error": "none"}',
         '{"error": "x", "rows": [1]}',
         '{"code": -32602}',
+        '{"code": 200, "message": "x"}',
+        '{"status": "ok", "message": "x"}',
+        '{"errors": ["x"], "data": {"a": 1}}',
+        '{"success": false}',
+        '{"mean": 1, "error": "0.1 mm"}',
+        '{"detail": "x"}',
         "[]",
     ],
 )
@@ -98,6 +123,13 @@ def test_what_a_declared_error_says_in_plain_words_is_its_message() -> None:
     answer = agent.read(text("No such city.", "Try another.", isError=True))
     assert answer.error is not None
     assert answer.error.message == "No such city.\nTry another."
+
+
+@pytest.mark.parametrize("said", ['{"error": true}', '{"error": {}}', '{"Error": "x"}'])
+def test_json_that_says_little_is_its_own_message(said: str) -> None:
+    answer = agent.read(text(said, isError=True))
+    assert answer.error is not None
+    assert answer.error.message == said
 
 
 def test_what_came_with_an_error_is_kept() -> None:

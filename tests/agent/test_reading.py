@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import pydantic
@@ -31,6 +33,7 @@ def test_every_case_is_read_the_same_as_an_http_body(case: dict[str, Any]) -> No
 
 ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
     # ---- what there is instead of an answer ----
+    "a byte order mark and nothing else": ("\ufeff", {"kind": "empty", "text": ""}),
     "nothing at all": (None, {"kind": "empty", "text": "", "has_value": False, "warned": False}),
     "no bytes": (b"", {"kind": "empty"}),
     "only spaces": (text("  \n"), {"kind": "empty"}),
@@ -88,6 +91,33 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"text": "Done.\nfalse"},
     ),
     "null alone is a value": (blocks(structuredContent=None), {"value": None, "text": "null"}),
+    "a wrapped number in the text, bare in the data, sent once": (
+        text('{"result":10}', structuredContent=10),
+        {"value": 10, "text": '{"result":10}'},
+    ),
+    "a list of one item as one block, sent once": (
+        text("only", structuredContent={"result": ["only"]}),
+        {"text": '{"result":["only"]}', "kind": "json"},
+    ),
+    "JSON cut up into blocks, sent once": (
+        text('{"a":1,', '"b":2}', structuredContent={"a": 1, "b": 2}),
+        {"text": '{"a":1,"b":2}', "blocks": 2},
+    ),
+    "the same JSON twice, sent once": (
+        text('{"a": 1}', '{"a":1}', "and words", structuredContent={"a": 1}),
+        {"text": '{"a": 1}\nand words', "blocks": 3},
+    ),
+    "a resource that is the data": (
+        blocks(
+            {"type": "resource", "resource": {"uri": "a:b", "text": '{"a": 1}'}},
+            structuredContent={"a": 1},
+        ),
+        {"text": '[file: <a:b>]\n{"a": 1}', "value": {"a": 1}},
+    ),
+    "a scalar that the data holds, too, is told": (
+        text("7", structuredContent={"a": 7}),
+        {"text": '7\n{"a":7}'},
+    ),
     "true is not 1": (
         text('{"a":1}', structuredContent={"a": True}),
         {"text": '{"a":1}\n{"a":true}'},
@@ -132,6 +162,13 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         blocks(structuredContent={"x": float("nan")}),
         {"value": {"x": None}, "warned": True},
     ),
+    "data that is no JSON becomes some": (
+        blocks(structuredContent={1: (b"\0", {2}, date(2026, 7, 28), 10**5000)}),
+        {
+            "value": {"1": ["[1 bytes]", [2], "2026-07-28", "[an integer of 16,610 bits]"]},
+            "warned": True,
+        },
+    ),
     "in Python's own spelling of names": (
         {"content": [], "structured_content": {"a": 1}, "is_error": False},
         {"kind": "json", "value": {"a": 1}},
@@ -167,7 +204,42 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"isError": False, "rows": [1]},
         {"kind": "json", "value": {"isError": False, "rows": [1]}},
     ),
+    "data with a code beside words that have none": (
+        text("no", isError=True, structuredContent={"error": {"code": -32602, "message": "x"}}),
+        {"message": "no", "code": -32602},
+    ),
+    "an error with a list for its only data": (
+        blocks(isError=True, structuredContent=["a"]),
+        {"message": '["a"]', "text": '["a"]'},
+    ),
     # ---- content that is no list of blocks ----
+    "content is null, and all there is": ({"content": None}, {"kind": "empty"}),
+    "content is a string, and all there is": (
+        {"content": "hi", "_meta": {}},
+        {"kind": "text", "text": "hi", "warned": True, "blocks": 1},
+    ),
+    "content is a block, and all there is": (
+        {"content": {"type": "text", "text": "hi"}},
+        {"kind": "text", "text": "hi", "warned": True, "blocks": 1},
+    ),
+    "content is a number": (
+        {"content": 5, "isError": False},
+        {"kind": "text", "text": "5", "warned": True, "blocks": 1},
+    ),
+    "a block alone": ({"type": "text", "text": "hi"}, {"kind": "text", "text": "hi"}),
+    "a picture alone": (image(), {"kind": "media", "text": "[image: image/png, 70 bytes]"}),
+    "data that is like a block, and more": (
+        {"type": "text", "text": "hi", "likes": 3},
+        {"kind": "json", "value": {"type": "text", "text": "hi", "likes": 3}},
+    ),
+    "a text that is a number": (
+        text(42),
+        {"kind": "text", "text": "42", "has_value": False, "warned": True},
+    ),
+    "a text that is an object": (
+        text({"a": 1}),
+        {"kind": "json", "value": {"a": 1}, "warned": True},
+    ),
     "content is a string": (
         {"content": "hi", "isError": False},
         {"kind": "text", "text": "hi", "warned": True},
@@ -225,6 +297,27 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
         {"kind": "media", "text": "[image: image/png, 28 bytes]"},
     ),
+    "bytes that are no picture": (
+        blocks(image("aGVsbG8=")),
+        {"kind": "media", "text": "[image: image/png, 5 bytes]", "warned": True},
+    ),
+    "data that is a picture": (
+        blocks(structuredContent={"icon": PNG, "n": 1}),
+        {"text": '{"icon":"[base64 left out]","n":1}', "value": {"icon": PNG, "n": 1}},
+    ),
+    "a picture in JSON whose slashes are escaped": (
+        text('{"icon":"' + "\\/9j\\/" + "A\\/b1" * 30 + '"}'),
+        {"text": '{"icon":"[base64 left out]"}'},
+    ),
+    "a picture broken into lines": (
+        text(f"here:\n{PNG[:76]}\n{PNG[76:]}\nthere"),
+        {"text": "here:\n[base64 left out]\nthere"},
+    ),
+    "data of any kind that goes on and on": (
+        text("file: " + base64.b64encode(bytes(range(256)) * 8).decode() + " end"),
+        {"text": "file: [base64 left out] end"},
+    ),
+    "a long hash is text": (text("ab12" * 300), {"text": "ab12" * 300}),
     "text that is a picture": (
         text("data:image/png;base64," + PNG),
         {"text_excludes": [PNG[:40]], "text_contains": ["data:image/png;base64,"]},
@@ -265,6 +358,27 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
     "a link that is its own data": (
         blocks({"type": "resource_link", "name": "x", "uri": "data:image/png;base64," + PNG}),
         {"text_excludes": [PNG[:40]]},
+    ),
+    "a resource without the layer between": (
+        blocks({"type": "resource", "uri": "a:b", "text": "hi"}),
+        {"text": "[file: <a:b>]\nhi"},
+    ),
+    "an empty file": (
+        blocks({"type": "resource", "resource": {"uri": "a:b", "blob": ""}}),
+        {"text": "[file: <a:b>]", "warned": False},
+    ),
+    "a call and its result, as among a model's messages": (
+        blocks(
+            {"type": "tool_use", "id": "1", "name": "get_weather", "input": {}},
+            {"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "hi"}]},
+            {"type": "tool_result", "toolUseId": "2", "content": [image(), {"type": "x"}, 7]},
+        ),
+        {
+            "text": "[tool_use: get_weather]\n[tool_result]\nhi\n"
+            "[tool_result]\n[image: image/png, 70 bytes]",
+            "warned": True,
+            "blocks": 3,
+        },
     ),
     "unknown, with words": (
         blocks({"type": "markdown", "text": "**hi**"}),
@@ -366,6 +480,34 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         ),
         {"kind": "empty"},
     ),
+    "a stream of events, as text": (
+        'data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}',
+        {"kind": "text", "text": "hi"},
+    ),
+    "a stream of events as Kuniumi's own end": (
+        b'event: item\ndata: 1\n\nevent: result\ndata: {"result":[1]}\n\n',
+        {"kind": "json", "value": {"result": [1]}},
+    ),
+    "a stream of events that failed": (
+        b'event: item\ndata: 1\n\nevent: error\ndata: {"error":"boom"}\n\n',
+        {"kind": "error", "declared": True, "message": "boom"},
+    ),
+    "a stream of other events is text": (
+        'data: {"a":1}\n\n',
+        {"kind": "text", "text": 'data: {"a":1}\n\n'},
+    ),
+    "a batch of one answer, as text": (
+        json.dumps([{"jsonrpc": "2.0", "id": 1, "result": text("x")}]),
+        {"kind": "text", "text": "x"},
+    ),
+    "a batch and something else is data": (
+        [{"jsonrpc": "2.0", "id": 1, "result": text("x")}, 7],
+        {"kind": "json"},
+    ),
+    "a code in a string": (
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": "-32601", "message": "x"}},
+        {"code": -32601, "message": "x"},
+    ),
     "text that starts like a stream of events": (b"data: see below", {"text": "data: see below"}),
     # ---- Kuniumi's own envelopes ----
     "an envelope with a result": ({"result": 10}, {"kind": "json", "value": {"result": 10}}),
@@ -375,6 +517,14 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "an error among other fields is data": (
         {"error": "x", "rows": [1]},
+        {"kind": "json", "declared": False, "suspected": False},
+    ),
+    "an error with facts about it looks like one": (
+        text('{"error":"City not found","city":"Atlantis"}'),
+        {"kind": "json", "suspected": True, "message": "City not found"},
+    ),
+    "an envelope that says there is no error": (
+        {"error": "none"},
         {"kind": "json", "declared": False, "suspected": False},
     ),
     "an envelope with an error, in a text": (
@@ -592,6 +742,11 @@ OBJECTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "an object without fields": (object(), {"text": "[an object of type object]", "warned": True}),
     "an object that refuses": (Evil(), {"kind": "text", "warned": True}),
     "a function": (len, {"kind": "text", "warned": True}),
+    "a function of no fixed place": (
+        _cycle,
+        {"text": "<function _cycle>", "warned": True},
+    ),
+    "an integer of 5,000 digits": (10**5000, {"kind": "json", "warned": True}),
     "an exception": (TimeoutError("too late"), {"kind": "error", "message": "too late"}),
     "an exception without words": (KeyError(), {"kind": "error", "message": "KeyError"}),
     "an SDK's exception": (
@@ -648,6 +803,7 @@ def test_the_public_names_are_these() -> None:
         "ServerError",
         "Stats",
         "Stream",
+        "Telemetry",
         "Tool",
         "ToolCall",
         "Toolbox",

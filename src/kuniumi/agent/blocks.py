@@ -11,6 +11,7 @@ from binascii import Error as Base64Error
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.agent.answer import Block
+from kuniumi.agent.json_text import write
 from kuniumi.agent.words import clean, leave_out_base64, one_line
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _OTHER_NAMES = {
     "audio/vnd.wave": "audio/wav",
     "application/x-pdf": "application/pdf",
 }
+_RECOGNISED = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _TEXT_TYPES = ("application/json", "application/xml", "application/yaml", "application/javascript")
 
 
@@ -45,6 +47,8 @@ def read_block(sent: Any, notes: list[str]) -> Block:
         notes.append("a block is bare text")
         return Block("text", clean(sent), raw=sent)
     notes.append(f"a block is no object but of type {type(sent).__name__}")
+    if isinstance(sent, (bool, int, float)):
+        return Block("text", write(sent, notes)[1], raw=sent)
     return Block("unknown", raw=sent)
 
 
@@ -89,9 +93,12 @@ def read_media_type(sent: Any) -> str:
 
 def _read_text(sent: dict[str, Any], notes: list[str]) -> Block:
     text = sent.get("text")
-    if not isinstance(text, str):
+    if text is None:
         notes.append("a text block has no text")
         text = ""
+    elif not isinstance(text, str):
+        notes.append(f"the text of a block is of type {type(text).__name__}")
+        text = write(text, notes)[1]
     return Block("text", clean(text), audience=_audience(sent), raw=sent)
 
 
@@ -128,16 +135,16 @@ def _read_link(sent: dict[str, Any], notes: list[str]) -> Block:
 
 
 def _read_resource(sent: dict[str, Any], notes: list[str]) -> Block:
-    inner = sent.get("resource")
+    inner = sent.get("resource", sent)  # some leave out the layer between
     if not isinstance(inner, dict):
         inner = {}
     declared = read_media_type(_either(inner, "mimeType", "mime_type"))
     text, data, found = inner.get("text"), "", declared
     if not isinstance(text, str):
         text = ""
-        if inner.get("blob") is not None:
+        if inner.get("blob"):
             data, found = _read_data(inner["blob"], declared, "resource", notes)
-        else:
+        elif inner.get("blob") is None:
             notes.append("a resource has neither text nor a blob")
     elif inner.get("blob") is not None:
         notes.append("a resource has both text and a blob: its text was taken")
@@ -161,13 +168,14 @@ def _read_unknown(sent: dict[str, Any], notes: list[str]) -> Block:
     kind = one_line(clean(kind), 50) if isinstance(kind, str) and kind else "unknown"
     notes.append(f"a block is of an unknown type: {kind}")
     text = sent.get("text")
+    text = clean(text) if isinstance(text, str) else _words_inside(sent.get("content"))
     declared = read_media_type(_either(sent, "mimeType", "mime_type"))
     data = ""
     if isinstance(sent.get("data"), (str, bytes)):
         data, declared = _read_data(sent["data"], declared, kind, notes)
     return Block(
         kind,
-        text=clean(text) if isinstance(text, str) else "",
+        text=text,
         data=data,
         mime_type=declared,
         uri=_line(sent, "uri", "url"),
@@ -175,6 +183,18 @@ def _read_unknown(sent: dict[str, Any], notes: list[str]) -> Block:
         audience=_audience(sent),
         raw=sent,
     )
+
+
+def _words_inside(content: Any) -> str:
+    """Give the words of blocks inside another, like a result among a model's messages."""
+    if isinstance(content, str):
+        return clean(content)
+    if not isinstance(content, list):
+        return ""
+    kinds = [each.get("type") if isinstance(each, dict) else None for each in content]
+    known = [isinstance(kind, str) and kind in _READERS for kind in kinds]
+    blocks = [read_block(each, []) for each, read in zip(content, known, strict=True) if read]
+    return "\n".join(words_of(block) for block in blocks if block.for_model)
 
 
 _READERS: dict[str, Callable[[dict[str, Any], list[str]], Block]] = {
@@ -198,6 +218,8 @@ def _read_data(sent: Any, declared: str, what: str, notes: list[str]) -> tuple[s
     from kuniumi.core.content import recognise  # noqa: PLC0415 - most answers are words
 
     found = recognise(b64decode(data[:32]))
+    if not found and declared in _RECOGNISED:
+        notes.append(f"a block says it is {declared}, and does not start like one")
     if not found or found == declared:
         return data, declared or found or "application/octet-stream"
     if declared.partition("/")[0] not in {"image", "audio", ""} and declared != "application/pdf":

@@ -15,7 +15,7 @@ from kuniumi.agent.answer import Answer, Block, Failure, Kind
 from kuniumi.agent.blocks import describe, words_of
 from kuniumi.agent.facts import covers, says_something
 from kuniumi.agent.failures import explain, explain_value, suspect, suspect_value
-from kuniumi.agent.json_text import ABSENT, parse, parse_any, write
+from kuniumi.agent.json_text import ABSENT, parse, parse_any, spell, write
 from kuniumi.agent.words import clean, leave_out_base64
 
 _SAID_NOTHING = "[the tool failed and gave no reason]"
@@ -68,6 +68,11 @@ def conclude_failed(
         failure = explain_value(structured)
     else:
         failure = Failure(structured if isinstance(structured, str) else "")
+    if isinstance(structured, dict) and "error" in structured and failure.code is None:
+        below = explain_value(structured)
+        failure = replace(failure, code=below.code, outer_code=below.outer_code)
+    if not failure.message and has_value and says_something(structured):
+        failure = replace(failure, message=write(structured, [])[1])
     parts, text = _tell(told, written, blocks)
     if not text.strip():
         text = _SAID_NOTHING
@@ -115,7 +120,7 @@ def _kind_of(blocks: tuple[Block, ...], *, has_value: bool) -> Kind:
     for block in blocks:
         if block.data or block.type in {"image", "audio"}:
             media = True
-        elif block.type != "text" or block.text.strip():
+        elif block.type != "text" or block.text.strip().strip("\ufeff"):
             words = True
     if media:
         return "mixed" if words or has_value else "media"
@@ -145,28 +150,62 @@ def _write_beside(
     if len(texts) == 1 and texts[0].text == written:
         return value, ""
     # A function's own value is often wrapped, because structured content had to be an object.
-    core = value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
-    if _is_split(core, texts):
+    core = _unwrapped(value)
+    if _is_split(core, texts) or _is_cut_up(core, value, texts):
         _take_out(texts, told)
         return value, written
+    told_all = False
     for block in texts:
-        if isinstance(core, str) and block.text.strip() == core.strip():
-            return value, ""
         said = parse_any(block.text.strip("\ufeff \t\r\n"))
-        if said is ABSENT:
-            continue
-        # Most servers write the very same JSON with other spacing: that is the cheap thing to see.
-        if write(said, [])[1] == written or covers(said, value) or covers(said, core):
-            return value, ""
-        if isinstance(said, (dict, list)) and covers(value, said):
+        if not told_all and _says_all(block.text, said, value, written):
+            told_all = True  # this one stays, and stands for the data
+        elif _says_no_more(block.text, said, value):
             _take_out([block], told)
+    for block in told:
+        if block.type == "resource" and block.text and not told_all:
+            told_all = _says_all(block.text, parse(block.text), value, written)
+    if told_all:
+        return value, ""
     left = any(block is other for block in texts for other in told)
     return value, "" if left and (value is None or value == {}) else written
 
 
+def _unwrapped(value: Any) -> Any:
+    return value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
+
+
+def _says_all(text: str, said: Any, value: Any, written: str) -> bool:
+    """Whether a text, and the JSON that it is, say everything that the value says."""
+    core = _unwrapped(value)
+    if isinstance(core, str) and text.strip() == core.strip():
+        return True
+    if said is ABSENT:
+        return False
+    # Most servers write the very same JSON with other spacing: that is the cheap thing to see.
+    if spell(said) == written:
+        return True
+    return covers(said, value) or covers(said, core) or covers(_unwrapped(said), value)
+
+
+def _says_no_more(text: str, said: Any, value: Any) -> bool:
+    """Whether a text says nothing that the value does not say, and is no scalar by chance."""
+    core = _unwrapped(value)
+    if isinstance(core, str) and text.strip() == core.strip():
+        return True
+    return isinstance(said, (dict, list)) and (covers(value, said) or covers(core, said))
+
+
+def _is_cut_up(core: Any, value: Any, texts: list[Block]) -> bool:
+    """Whether the texts are the data's JSON, cut into pieces."""
+    if len(texts) < 2 or not texts[0].text.lstrip().startswith(("{", "[")):
+        return False
+    said = parse("".join(block.text for block in texts))
+    return said is not ABSENT and (covers(value, said) or covers(core, said))
+
+
 def _is_split(core: Any, texts: list[Block]) -> bool:
     """Whether the texts are the items of a list, a block each."""
-    if not isinstance(core, list) or not len(core) == len(texts) > 1:
+    if not isinstance(core, list) or not len(core) == len(texts) > 0:
         return False
     return all(_says(block.text, item) for block, item in zip(texts, core, strict=True))
 

@@ -14,16 +14,18 @@ import re
 from typing import Any
 
 from kuniumi.agent.answer import Failure
-from kuniumi.agent.json_text import ABSENT, parse
+from kuniumi.agent.json_text import ABSENT, parse, write
 
 _I = re.IGNORECASE
 _MAX_LAYERS = 20
+_DIGITS = re.compile(r"-?\d{1,6}")
 _HEAD = 400
 
-_CODE = r"\(?(?:code:?\s*)?(-\d{1,6})\)?"
+_RPC_ERROR = r"(?:mcp|(?:json-?)?rpc)[ _-]?error"
+_CODE = r"[(\[]?(?:code:?\s*)?(-\d{1,6})\b[)\]]?"
 _CODE_PREFIXES = (
     # A code in front: "MCP error -32602:", "Mcp error: -32602:", "JSON-RPC error (-32601):".
-    re.compile(rf"(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*(?::|-(?=\s)|$)\s*", _I),
+    re.compile(rf"{_RPC_ERROR}\s*:?\s*{_CODE}(?:\s*(?:[:\uff1a]|-(?=\s)|$)\s*|\s+)", _I),
     # The same, once another layer was taken off: "-32602: …", "[-32602] …".
     re.compile(r"\[?(-32\d{3})\]?\s*(?::|$|(?<=\])\s)\s*"),
     re.compile(r"error \(?(?:code\s*:?\s*)?(-32\d{3})\)?\s*(?::|-(?=\s)|$)\s*", _I),
@@ -33,9 +35,10 @@ _TOOL_PREFIX = re.compile(
     r"['\"`]?([\w.\-/]+?)['\"`]?\s*:\s+",
     _I,
 )
-_DECORATION = re.compile(r"\A[\W_]{1,4}(?=(?:mcp |tool )?error\b)", _I)
+_DECORATION = re.compile(r"\A(?:[^\w{}\[\]()\"'<]|_){1,4}(?=(?:mcp |tool )?error\b)", _I)
 _PLAIN_PREFIX = re.compile(
-    r"(?:uncaught\s+)?(?:mcp|tool|json-?rpc)?[ _]?error\**\s*:\**\s*|mcp\s*error\s*:\s*", _I
+    r"(?:uncaught\s+)?(?:(?:\w{1,40}\.){0,5}(?:mcp|tool)|(?:json-?)?rpc)?[ _]?error\**\s*[:\uff1a]\**\s*",
+    _I,
 )
 # What only says on what way an error came: it is taken off if a code or a JSON error is behind it.
 _WAY_PREFIX = re.compile(
@@ -44,7 +47,7 @@ _WAY_PREFIX = re.compile(
     r"|error\s+posting\s+to\s+endpoint\s*(?:\(http\s+\d+\))?\s*:\s*",
     _I,
 )
-_LATER_CODE = re.compile(rf"(?<=[:(]\s)(?:mcp|json-?rpc)[ _]?error\s*:?\s*{_CODE}\s*:\s*", _I)
+_LATER_CODE = re.compile(rf"(?<=[:(]\s){_RPC_ERROR}\s*:?\s*{_CODE}\s*:\s*", _I)
 _SUFFIX = re.compile(r"\s*\((?:error\s+)?code:?\s*(-\d{1,6})\)\s*\Z", _I)
 
 _TOOL = re.compile(
@@ -56,18 +59,21 @@ _TOOL = re.compile(
 )
 
 _KINDS_OF_ERROR = (
-    "mcp|json-?rpc|tool|fatal|critical|internal|server|internal server|unexpected|unhandled|unknown"
-    "|api|http|network|connection|database|request|protocol|runtime|execution|validation"
-    "|input validation|output validation|syntax|type|permission|authentication|authorization"
+    r"mcp|(?:json-?)?rpc|tool|fatal|critical|internal|server|internal\sserver|unexpected|unhandled"
+    r"|unknown|api|http|network|connection|database|request|protocol|runtime|execution|validation"
+    r"|input\svalidation|output\svalidation|syntax|type|permission|authentication|authorization"
 )
 _LOOKS_FAILED = re.compile(
     rf"""[\W_]{{0,4}}(?:
-        (?:(?:{_KINDS_OF_ERROR})\s)? error \**\s*:\s* (?P<rest>[^\n]*)
-      | (?:mcp|json-?rpc)[ _]?error\s*:?\s*\(?(?:code:?\s*)?-?\d
+        {_RPC_ERROR}\s*:?\s*[(\[]?(?:code:?\s*)?-32\d\d\d\b
+      | (?:(?:{_KINDS_OF_ERROR})\s)? error \**\s*[:\uff1a]\s* (?P<rest>[^\n]*)
+      | {_RPC_ERROR}\s*:?\s*[(\[]?(?:code:?\s*)?-?\d
       | error\s\[[^\]\n]{{1,60}}\]\s*:
-      | error\s+\(?(?:code\s*:?\s*)?(?:-32\d\d\d|[45]\d\d)\b
+      | (?:(?:{_KINDS_OF_ERROR})\s)? error\s+\(?(?:code\s*:?\s*)?(?:-32\d\d\d|[45]\d\d)\b
       | error\s+(?:executing|calling|running|invoking|posting)\s
-      | (?-i:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)) (?:\s\[[^\]\n]*\]|\(\w*\))? :\s*\S
+      | an\s(?:(?:{_KINDS_OF_ERROR})\s)?error\s(?:has\s)?occurred\b
+      | (?-i:(?:[a-z_]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception))
+        (?:\s\[[^\]\n]*\]|\(\w*\))? :\s*\S
       | traceback\s\(most\srecent\scall\slast\)
       | unknown\stool:\s
     )""",
@@ -76,11 +82,17 @@ _LOOKS_FAILED = re.compile(
 _LATER_MCP = re.compile(r"(?:[^\n:]{1,80}:\s+){1,4}mcp[ _]?error\s*:?\s*\(?-\d{1,6}\)?\s*:", _I)
 _NO_ERROR = re.compile(
     r"(?:none|null|nil|no|false|n/?a|ok|nothing|undefined|zero|-+|\[\]|\{\}|''|\"\")?[.,;!\s]*"
-    r"|(?:none|no errors?|nothing)\b.*"
+    r"|(?:none|no errors?)(?:\s(?:found|detected|reported|occurred|so far|at all))?(?:[.,;!(].*)?"
     r"|[+±-]?\s*(?!(?:4|5)\d\d\s*\Z)\d[\d.,]*(?:e[+-]?\d+)?\s*(?:%|[a-zµ]{1,4}\b)?[.,;!]?",
     _I,
 )
 
+_STATUS_KEYS = ("status", "statusCode", "status_code")
+_FAILED_WORDS = frozenset({"error", "fail", "failed", "failure"})
+_MESSAGE_KEYS = (
+    *("message", "msg", "detail", "error_description", "errorMessage", "description", "reason"),
+    *("title", "errors", "details"),
+)
 _ERROR_KEYS = frozenset(
     [
         "error",
@@ -102,6 +114,9 @@ _ERROR_KEYS = frozenset(
         "error_code",
         "error_description",
         "errorMessage",
+        "description",
+        "reason",
+        "traceback",
         "timestamp",
         "time",
         "path",
@@ -145,16 +160,41 @@ def suspect(text: str) -> Failure | None:
 
 def suspect_value(value: Any) -> Failure | None:
     """Read JSON that nobody declared an error; None unless it is about an error and nothing else."""
-    if not isinstance(value, dict) or not value.keys() <= _ERROR_KEYS:
+    if not isinstance(value, dict):
         return None
-    error = value.get("error")
-    named = isinstance(error, (str, dict)) and bool(error)
-    refused = value.get("success") is False or value.get("ok") is False
-    if not named and not (refused and _message_of(value)):
-        return None
-    if isinstance(error, str) and _NO_ERROR.fullmatch(error.strip()):
-        return None
-    return explain_value(value)
+    for key, item in value.items():
+        if key not in _ERROR_KEYS and item and isinstance(item, (dict, list)):
+            return None  # it brings something, whatever went wrong beside
+    if is_failure(value.get("error")):
+        return explain_value(value)
+    if value.keys() <= _ERROR_KEYS and _says_it_failed(value) and _message_of(value):
+        return explain_value(value)
+    return None
+
+
+def is_failure(error: Any) -> bool:
+    """Whether what is called an error says that there is one: in words, or as an object."""
+    if isinstance(error, str):
+        return bool(error) and not _NO_ERROR.fullmatch(error.strip())
+    return isinstance(error, dict) and bool(error)
+
+
+def _says_it_failed(value: dict[str, Any]) -> bool:
+    """Whether JSON says of itself that it is about a failure, in one of the usual ways."""
+    if value.get("success") is False or value.get("ok") is False:
+        return True
+    if any(value.get(key) is True for key in ("error", "isError", "is_error")):
+        return True
+    status = next((value[key] for key in _STATUS_KEYS if key in value), None)
+    if isinstance(status, str):
+        return status.lower() in _FAILED_WORDS
+    if isinstance(status, int) and 400 <= status <= 599:
+        return True
+    code = read_code(value.get("code"))
+    if code is not None and -32999 <= code <= -32000:
+        return True
+    errors = value.get("errors")
+    return isinstance(errors, list) and bool(errors) and not value.get("data")
 
 
 def explain(text: str) -> Failure:
@@ -213,8 +253,8 @@ def _within(value: Any, codes: list[int], tool: str | None) -> Failure:
     error = value.get("error")
     inner = error if isinstance(error, dict) else value
     for holder in (value, inner) if inner is not value else (value,):
-        code = holder.get("code")
-        if isinstance(code, int) and not isinstance(code, bool) and code < 0:
+        code = read_code(holder.get("code"))
+        if code is not None and code < 0:
             codes.append(code)
     told = _message_of(value)
     below = explain(told) if told else Failure("")
@@ -234,6 +274,15 @@ def _make(message: str, codes: list[int], tool: str | None, data: Any) -> Failur
     return Failure(message, code, outer, tool, data)
 
 
+def read_code(code: Any) -> int | None:
+    """Give a code that is a whole number, however it was spelled."""
+    if isinstance(code, str) and _DIGITS.fullmatch(code):
+        return int(code)
+    if isinstance(code, float) and code.is_integer():
+        return int(code)
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
 def _message_of(value: Any) -> str:
     """Give the message of an error that is JSON; "" if it has none."""
     if not isinstance(value, dict):
@@ -245,7 +294,21 @@ def _message_of(value: Any) -> str:
         return message if isinstance(message, str) and message and " " not in error else error
     for holder in (error, value):
         if isinstance(holder, dict):
-            for key in ("message", "msg", "detail", "error_description", "errorMessage", "title"):
-                if isinstance(holder.get(key), str) and holder[key]:
-                    return str(holder[key])
-    return ""
+            for key in _MESSAGE_KEYS:
+                if told := _words_of(holder.get(key)):
+                    return told
+    return write(error, [])[1] if error and isinstance(error, (dict, list)) else ""
+
+
+def _words_of(message: Any) -> str:
+    """Give a message, or those of a list of errors."""
+    if isinstance(message, str):
+        return message
+    if not isinstance(message, list):
+        return ""
+    told = []
+    for each in message[:_MAX_LAYERS]:
+        words = each.get("message") or each.get("msg") if isinstance(each, dict) else each
+        if isinstance(words, str) and words:
+            told.append(words)
+    return "; ".join(told)

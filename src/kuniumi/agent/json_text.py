@@ -7,7 +7,6 @@ JSON, and nothing of answers.
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import Any, Final
 
 import msgspec
@@ -60,13 +59,18 @@ def write(value: Any, notes: list[str]) -> tuple[Any, str]:
     """Give the value, bent where JSON can't carry it, and its JSON."""
     try:
         raw = _encode(value)
-    except (TypeError, ValueError, RecursionError):
+        same = bool(_decode(raw) == value)  # the encoder writes null for a NaN, a list for a set
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        same = False
+    if not same:
         value = make_plain(value, notes)
         raw = _encode(value)
-    else:
-        if b"null" in raw and _holds_nan(value):  # the encoder writes null for a NaN
-            value = make_plain(value, notes)
     return value, raw.decode()
+
+
+def spell(value: Any) -> str:
+    """Give the JSON of a value that was read from JSON."""
+    return _encode(value).decode()
 
 
 def _parse_half_pairs(text: str) -> Any:
@@ -81,16 +85,3 @@ def _parse_half_pairs(text: str) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
-
-
-def _holds_nan(value: Any) -> bool:
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, float) and not isfinite(each):
-            return True
-        if isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, (list, tuple)):
-            waiting.extend(each)
-    return False

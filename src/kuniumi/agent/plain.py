@@ -6,14 +6,19 @@ their shape, so no SDK is imported. Cycles, depth and size are bounded.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from math import isfinite
 from typing import Any
+
+import msgspec
 
 from kuniumi.agent.words import clean
 
 _MAX_DEPTH = 200
 _MAX_NODES = 1_000_000
+_MAX_BITS = 14_000  # Python writes no integer of more than 4,300 digits
+_PLACE = re.compile(r" at 0x[0-9a-fA-F]+")
 _DECODED = frozenset({str, int, float, bool, type(None)})
 
 
@@ -52,8 +57,14 @@ class _Walk:
         self.nodes = 0
 
     def go(self, value: Any, depth: int) -> Any:
-        if value is None or (isinstance(value, (bool, int)) and not isinstance(value, Enum)):
+        if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, int) and not isinstance(value, Enum):
+            if (bits := value.bit_length()) <= _MAX_BITS:
+                return value
+            return self.bent(
+                f"[an integer of {bits:,} bits]", "an integer has too many digits to be written"
+            )
         if isinstance(value, Enum):
             return self.go(value.value, depth + 1)
         if isinstance(value, str):
@@ -96,7 +107,7 @@ class _Walk:
             return self.go(value.root, depth)
         fields = fields_of(value)
         if fields is None:
-            return clean(_show(value))
+            return _in_json(value)
         return {name: self.go(item, depth) for name, item in fields.items()}
 
     def bent(self, result: Any, note: str) -> Any:
@@ -140,12 +151,21 @@ def _model_fields(value: Any, described: dict[str, Any]) -> dict[str, Any]:
     return {**found, **(getattr(value, "__pydantic_extra__", None) or {})}
 
 
+def _in_json(value: Any) -> Any:
+    """Give what has no fields as JSON has it: dates and the like; else an object's own words."""
+    try:
+        found = msgspec.to_builtins(value)
+    except (TypeError, ValueError, RecursionError):
+        found = None
+    return clean(found if isinstance(found, str) else _show(value))
+
+
 def _show(value: Any) -> str:
-    """Give an object's own words; one that has none would show its place in memory."""
+    """Give an object's own words, without its place in memory, which is another in every run."""
     cls: Any = type(value)
     if not _has_words(cls) and cls.__repr__ is object.__repr__:
         return f"[an object of type {cls.__name__}]"
-    return str(value)
+    return _PLACE.sub("", str(value))
 
 
 def _has_words(cls: Any) -> bool:

@@ -14,6 +14,7 @@ What is not obvious:
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,13 +22,28 @@ from msgspec.structs import replace
 from kuniumi.agent.answer import Answer, Block
 from kuniumi.agent.blocks import read_block
 from kuniumi.agent.conclude import conclude, conclude_error, conclude_failed
-from kuniumi.agent.failures import explain, explain_value
+from kuniumi.agent.failures import explain, explain_value, is_failure, read_code
 from kuniumi.agent.json_text import ABSENT, parse, write
 from kuniumi.agent.plain import fields_of, is_plain, make_plain
 from kuniumi.agent.words import clean, leave_out_base64
 
 _MAX_WRAPPINGS = 5
 _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_NEEDED: dict[str, frozenset[str]] = {
+    "text": frozenset({"text"}),
+    "image": frozenset({"data", "mimeType"}),
+    "audio": frozenset({"data", "mimeType"}),
+    "resource": frozenset({"resource"}),
+    "resource_link": frozenset({"uri", "name"}),
+}
+_BLOCK_KEYS = frozenset(
+    [
+        *("type", "text", "data", "mimeType", "annotations", "_meta", "meta", "resource"),
+        *("uri", "name", "title", "description", "size", "icons"),
+    ]
+)
+_BARE_KEYS = frozenset({"content", "_meta", "meta", "resultType", "result_type"})
+_STREAM = re.compile(r"\ufeff?(?:data|event|id|retry)?:")
 _MARKS = ("isError", "structuredContent", "is_error", "structured_content")
 _RESULT_KEYS = frozenset(
     [
@@ -94,10 +110,10 @@ def _read_object(sent: dict[str, Any], raw: Any, notes: list[str], wrapped: int)
         return _read_message(sent, raw, notes, wrapped)
     if _is_result(sent):
         return _read_result(sent, raw, notes, wrapped)
-    if "error" in sent and sent["error"] and sent.keys() <= {"error", "id", "result"}:
-        error = sent["error"]
-        if isinstance(error, str) or (isinstance(error, dict) and "message" in error):
-            return conclude_error(raw, notes, sent, explain_value(sent))
+    if _is_block(sent):
+        return _read_content([sent], ABSENT, raw, notes, wrapped)
+    if sent.keys() <= {"error", "id", "result"} and is_failure(sent.get("error")):
+        return conclude_error(raw, notes, sent, explain_value(sent))
     inner = sent.get("result")
     if isinstance(inner, dict) and sent.keys() <= {"result", "id", "error"} and _is_result(inner):
         return _read(inner, raw, notes, wrapped + 1)
@@ -114,8 +130,8 @@ def _read_message(sent: dict[str, Any], raw: Any, notes: list[str], wrapped: int
             notes.append("a JSON-RPC error is no object")
             error = {"message": error if isinstance(error, str) else write(error, notes)[1]}
         failure = explain_value({"error": error})
-        code = error.get("code")
-        if failure.code is None and isinstance(code, int) and not 100 <= code <= 599:
+        code = read_code(error.get("code"))
+        if failure.code is None and code is not None and not 100 <= code <= 599:
             failure = replace(failure, code=code)
         return conclude_error(raw, notes, error, failure)
     if "result" in sent:
@@ -132,13 +148,15 @@ def _read_string(sent: str, raw: Any, notes: list[str], wrapped: int) -> Answer:
     value = parse(sent)
     if isinstance(value, dict) and _is_whole(value):
         return _read_object(value, raw, notes, wrapped + 1)
+    if isinstance(value, list) and (answer := _only_answer(value)) is not None:
+        return _read_message(answer, raw, notes, wrapped + 1)
+    if value is ABSENT and (told := _last_event(sent)) is not None:
+        return _read(told, raw, notes, wrapped + 1)
     return _read_blocks((Block("text", clean(sent), raw=sent),), ABSENT, raw, notes, wrapped)
 
 
 def _read_body(sent: bytes, raw: Any, notes: list[str], wrapped: int) -> Answer:
     """Read the body of an HTTP response: JSON, events, text, or the bytes of a file."""
-    if sent[:1] in {b"d", b"e", b"i", b":"} and (message := _last_event(sent)) is not None:
-        return _read(message, raw, notes, wrapped)
     encoding = "utf-16" if sent[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     try:
         text = sent.decode(encoding)
@@ -155,24 +173,37 @@ def _read_body(sent: bytes, raw: Any, notes: list[str], wrapped: int) -> Answer:
         text = sent.decode(encoding, "replace")
     value = parse(text)
     if value is ABSENT:
-        return _read_blocks((Block("text", clean(text), raw=text),), ABSENT, raw, notes, wrapped)
+        value = _last_event(text)
+        if value is None:
+            block = Block("text", clean(text), raw=text)
+            return _read_blocks((block,), ABSENT, raw, notes, wrapped)
     return _read(value, raw, notes, wrapped)
 
 
-def _last_event(sent: bytes) -> Any:
-    """Give the last response in a stream of events; None if it is no such stream."""
-    if not any(line.startswith(b"data:") for line in sent[:4096].splitlines()):
+def _last_event(sent: str) -> Any:
+    """Give what a stream of events came to; None if it is no such stream.
+
+    It is the last response of JSON-RPC, or what an event says that is called `result` or `error`,
+    as Kuniumi's own streams end.
+    """
+    if not _STREAM.match(sent) or "data:" not in sent:
         return None
-    found, lines = None, []
-    for line in [*sent.decode("utf-8", "replace").splitlines(), ""]:
-        if line.startswith("data:"):
-            lines.append(line[5:].removeprefix(" "))
-        elif not line and lines:
-            message = parse("\n".join(lines))
-            lines = []
-            if isinstance(message, dict) and "jsonrpc" in message:
-                answers = "result" in message or "error" in message
-                found = message if answers or found is None else found
+    from kuniumi.wire.sse import EventReader  # noqa: PLC0415 - most texts are none
+
+    try:
+        events = EventReader().feed(sent.encode(errors="replace") + b"\n\n")
+    except ValueError:
+        return None
+    found = None
+    for event in events:
+        message = parse(event.data.decode(errors="replace"))
+        if not isinstance(message, dict):
+            continue
+        if "jsonrpc" in message:
+            answers = "result" in message or "error" in message
+            found = message if answers or found is None else found
+        elif event.name in {b"result", b"error"}:
+            found = message
     return found
 
 
@@ -183,14 +214,18 @@ def _read_list(sent: Any, raw: Any, notes: list[str], wrapped: int) -> Answer:
         return _read_content(sent[0], structured, raw, notes, wrapped)
     if _are_blocks(sent):
         return _read_content(sent, ABSENT, raw, notes, wrapped)
-    answers = [
-        each
-        for each in sent
-        if isinstance(each, dict) and "jsonrpc" in each and ("result" in each or "error" in each)
-    ]
-    if len(answers) == 1:
-        return _read_message(answers[0], raw, notes, wrapped)
+    answer = _only_answer(sent)
+    if answer is not None:
+        return _read_message(answer, raw, notes, wrapped)
     return conclude(raw, notes, (), list(sent))
+
+
+def _only_answer(sent: Any) -> dict[str, Any] | None:
+    """Give the one response in a batch of messages; None if it is none, or has several."""
+    if not all(isinstance(each, dict) and "jsonrpc" in each for each in sent):
+        return None
+    answers: list[dict[str, Any]] = [each for each in sent if "result" in each or "error" in each]
+    return answers[0] if len(answers) == 1 else None
 
 
 def _read_exception(sent: BaseException, raw: Any, notes: list[str]) -> Answer:
@@ -292,8 +327,23 @@ def _is_result(sent: dict[str, Any]) -> bool:
         )
     if any(map(sent.__contains__, _MARKS)):
         return True
+    if content is not ABSENT and sent.keys() <= _BARE_KEYS:  # nothing else could be meant
+        return content is None or isinstance(content, str) or _is_block(content)
     kind = _either(sent, "resultType", "result_type")
     return isinstance(kind, str) and kind == "input_required"
+
+
+def _is_block(sent: Any) -> bool:
+    """Whether an object is one block, whole, and nothing beside."""
+    if not isinstance(sent, dict):
+        return False
+    kind = sent.get("type")
+    needed = _NEEDED.get(kind) if isinstance(kind, str) else None
+    if needed is None or not needed <= sent.keys() <= _BLOCK_KEYS:
+        return False
+    if kind == "resource":
+        return isinstance(sent["resource"], dict) and "uri" in sent["resource"]
+    return all(isinstance(sent[key], (str, bytes)) for key in needed)
 
 
 def _are_blocks(content: Any) -> bool:
@@ -381,7 +431,7 @@ def _list_blocks(content: Any, notes: list[str]) -> tuple[Block, ...]:
         content = [content]
     elif not isinstance(content, (list, tuple)):
         notes.append(f"content is no list but of type {type(content).__name__}")
-        return ()
+        content = [content]
     return tuple([_read_one(each, notes) for each in content])
 
 

@@ -6,25 +6,44 @@ In: text. Out: text, the same for the same. It knows Unicode and base64, and not
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-_DATA_URL = re.compile(r"(data:[\w.+/-]*(?:;[\w.=+-]+)*;base64,)[A-Za-z0-9+/_=-]{64,}")
 # How the base64 of a PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, ZIP, Ogg, MP3, gzip starts.
-_MEDIA = re.compile(
-    r"(?<![A-Za-z0-9+/])"
-    r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|UEsDB|T2dnU|SUQz|H4sI)[A-Za-z0-9+/]{200,}={0,2}"
-)
 _MEDIA_SIGNS = (
-    "iVBORw0KGgo",
-    "/9j/",
-    "R0lGOD",
-    "UklGR",
-    "JVBERi0",
-    "UEsDB",
-    "T2dnU",
-    "SUQz",
-    "H4sI",
+    *("iVBORw0KGgo", "/9j/", "\\/9j\\/", "R0lGOD", "UklGR", "JVBERi0"),
+    *("UEsDB", "T2dnU", "SUQz", "H4sI"),
 )
+# What is this long, has no space in it and mixes its letters so is no word of any language.
+_LONG = 1000
 _LEFT_OUT = "[base64 left out]"
+
+
+class _Patterns(NamedTuple):
+    """What is taken for base64: in data URLs, in encoded files, and what is just very long."""
+
+    url: re.Pattern[str]
+    media: re.Pattern[str]
+    run: re.Pattern[str]
+
+
+def _compile(digit: str) -> _Patterns:
+    # Some break base64 into lines, which JSON writes as escapes; only the last of them is short.
+    end = r"(?:\r?\n|(?:\\r)?\\n)"
+    lines = rf"(?:{end}{digit}{{60,}})*(?:{end}{digit}{{1,75}}(?==|[\"']|\s*\Z))?={{0,2}}"
+    signs = "|".join(map(re.escape, _MEDIA_SIGNS))
+    return _Patterns(
+        re.compile(
+            rf"(data:[\w.+-]*(?:\\?/[\w.+-]+)?(?:;[\w.=+-]{{1,100}}){{0,9}};base64,){digit}{{32,}}{lines}"
+        ),
+        re.compile(rf"(?<![A-Za-z0-9+/])(?:{signs}){digit}{{40,}}{lines}"),
+        re.compile(rf"(?<![A-Za-z0-9+/_-]){digit}{{{_LONG},}}{lines}"),
+    )
+
+
+# Both alphabets of base64. JSON may write a slash with a backslash in front, which costs time.
+_PATTERNS = _compile("[A-Za-z0-9+/_-]")
+_HALF = re.compile(rf"[A-Za-z0-9+/_\\-]{{{_LONG // 2}}}")
+_ESCAPED = _compile(r"(?:[A-Za-z0-9+/_-]|\\/)")
 
 _INVISIBLE = (
     *range(0x09),
@@ -77,14 +96,31 @@ def one_line(text: str, limit: int = 300) -> str:
 
 
 def leave_out_base64(text: str, known: tuple[str, ...] = ()) -> str:
-    """Take out data that is no text: what blocks carry anyway, data URLs, encoded media files."""
-    if len(text) < 64:
+    """Take out data that is no text: what blocks carry anyway, data URLs, encoded files."""
+    if len(text) < 44:
         return text
     for data in known:
         if len(data) >= 32 and data in text:
             text = text.replace(data, _LEFT_OUT)
+    find = _ESCAPED if "\\/" in text else _PATTERNS
     if ";base64," in text:
-        text = _DATA_URL.sub(rf"\1{_LEFT_OUT}", text)
-    if len(text) > 200 and any(sign in text for sign in _MEDIA_SIGNS):
-        text = _MEDIA.sub(_LEFT_OUT, text)
+        text = find.url.sub(rf"\1{_LEFT_OUT}", text)
+    if any(sign in text for sign in _MEDIA_SIGNS):
+        text = find.media.sub(_LEFT_OUT, text)
+    if _may_run_on(text):
+        text = find.run.sub(_leave_out_run, text)
     return text
+
+
+def _may_run_on(text: str) -> bool:
+    """Whether there may be a long run in there: one would fill half its length from a mark on."""
+    half = _LONG // 2
+    return any(_HALF.match(text, at) for at in range(0, len(text) - half + 1, half))
+
+
+def _leave_out_run(found: re.Match[str]) -> str:
+    """Leave out a long run if it is base64: as much of it as that is made of, in all its letters."""
+    run = found[0]
+    digits = len(run) - len(re.findall(r"\\[rn]?|\s", run))
+    mixed = all(re.search(kind, run) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    return _LEFT_OUT if mixed and digits % 4 == 0 else run
