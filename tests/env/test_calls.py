@@ -25,20 +25,33 @@ FILES = Path(__file__).parent / "apps" / "files.py"
 CALCULATOR = APPS["calculator"]
 
 
+_without_openat2: list[str] = []
+
+
 @pytest.fixture(autouse=True)
-def way() -> str:
-    """Take the kernel's way only: most of this happens in other processes."""
-    return "kernel"
+def _other_processes(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the programs that are started here go the same way."""
+    said = ["EPERM"] if way == "walk" else []
+    monkeypatch.setattr(f"{__name__}._without_openat2", said)
+
+
+def _started(app: Path) -> tuple[Path, dict[str, str]]:
+    """Give what is to be started for this app, and the variables for it."""
+    if not _without_openat2:
+        return app, {}
+    said = f"{_without_openat2[0]} {app}"
+    return Path(__file__).with_name("without_openat2.py"), {"WITHOUT_OPENAT2": said}
 
 
 def _run(
     *words: object, app: Path = FILES, stdin: str | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
+    program, variables = _started(app)
     return subprocess.run(
-        [sys.executable, str(app), *map(str, words)],
+        [sys.executable, str(program), *map(str, words)],
         input=stdin,
         stdin=None if stdin is not None else subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], **environment},
+        env={"PATH": os.environ["PATH"], **variables, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -127,7 +140,9 @@ def test_every_command_takes_them(host: Path) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("--workers", "2"), ("--reload",)])
 def test_servers_take_them(host: Path, flags: Sequence[str]) -> None:
-    with serving(FILES, "--mount", f"{host}/data:/data:ro", "--env", "A=1", *flags) as server:
+    program, variables = _started(FILES)
+    words = ("--mount", f"{host}/data:/data:ro", "--env", "A=1", *flags)
+    with serving(program, *words, **variables) as server:
         assert server.call("Read", {"path": "/data/a.txt"}).json == {"result": "a"}
         assert server.call("Variables", {}).json == {"result": {"OWN": "app", "A": "1"}}
         refused = server.call("Write", {"path": "/data/a.txt", "text": "x"})

@@ -17,8 +17,10 @@ import pytest
 
 from kuniumi.env.environment import Environment
 
-SECONDS = float(os.environ.get("KUNIUMI_RACE_SECONDS", "10"))
-LONG = float(os.environ.get("KUNIUMI_RACE_SECONDS", "1800"))
+SECONDS = float(os.environ.get("KUNIUMI_RACE_SECONDS", "60")) / 2
+LONG = float(os.environ.get("KUNIUMI_RACE_SECONDS", "3600")) / 2
+"""For each of the two ways to resolve a path: a minute in all, and an hour."""
+
 SECRET = "the host's own secret"
 
 

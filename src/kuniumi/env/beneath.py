@@ -109,6 +109,8 @@ def _ask(
             _refuse_escape()
         if found == -errno.ELOOP and not links:
             return None  # there is a link on the way: only a walk sees where it leads
+        if found in {-errno.ENOSYS, -errno.EPERM}:
+            return None  # it was forbidden since it was tried; if not, a walk is told so as well
         if found not in {-errno.EAGAIN, -errno.EINTR}:
             raise OSError(-found, os.strerror(-found))
     return None  # others never stop renaming what it looks at
