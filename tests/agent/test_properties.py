@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kuniumi import agent
 from tests.agent.cases import PDF, PNG, WAV
 from tests.agent.conftest import Validate
+from tests.agent.test_renderings import words_in
 
 _text = st.text(max_size=12) | st.text(
     st.characters(categories=["Cs", "Cc", "Cf", "Lu"]), max_size=6
@@ -166,6 +167,46 @@ def test_every_block_is_kept_and_no_base64_is_text(result: dict[str, Any]) -> No
         assert data not in answer.text
         for _, messages in renderings(answer, media=False):
             assert data not in json.dumps(messages)
+        for _, messages in renderings(answer):
+            assert not any(data in words for words in words_in(messages))
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_anything, st.integers(-1, 80), st.booleans())
+def test_a_model_reads_no_more_than_its_budget_and_never_nothing(
+    raw: Any, limit: int, neutralise: bool
+) -> None:
+    answer = agent.read(raw)
+    for _, messages in renderings(answer, max_chars=limit, neutralise=neutralise):
+        for message in messages:
+            told = words_in(message)
+            if message.get("role") != "user" or "parts" in message:
+                assert sum(map(len, told)) <= max(limit, 1)
+            assert told or b"base64" in json.dumps(message).encode()
+            assert all(word.strip() for word in told)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", ""]),
+    st.binary(min_size=48, max_size=2000),
+    st.sampled_from(["", "see ", '{"a":"', "data:image/png;base64,", "data:;base64,"]),
+    st.sampled_from(["", " and more", '"}']),
+)
+def test_an_encoded_file_is_no_text_wherever_it_stands(
+    sign: str, raw: bytes, before: str, after: str
+) -> None:
+    data = sign + base64.b64encode(raw).decode()
+    if not sign and "base64" not in before and len(data) < 1000:
+        return  # words may look like it
+    for sent in (
+        before + data + after,
+        json.dumps({"a": before + data + after}).replace("/", "\\/"),
+        {"content": [], "structuredContent": {"a": [before + data + after]}},
+        {"content": [{"type": "text", "text": before + data + after}], "isError": True},
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": before + data + after}},
+    ):
+        assert data[:40] not in agent.read(sent).text.replace("\\/", "/")
 
 
 def test_every_rendering_is_valid_for_its_provider(wrong_with: Validate) -> None:

@@ -209,6 +209,72 @@ def test_a_budget_cuts_words_not_pictures() -> None:
     assert picture["type"] == "input_image"
 
 
+def words_in(sent: Any) -> list[str]:
+    """Give what a model reads of messages, and not what it is shown or hears."""
+    if isinstance(sent, str):
+        return [sent]
+    if isinstance(sent, list):
+        return [word for each in sent for word in words_in(each)]
+    told = []
+    for key, item in sent.items():
+        if key in {"output", "error"} and isinstance(item, dict):  # data, as data
+            told.append(json.dumps(item, ensure_ascii=False, separators=(",", ":")))
+        elif key in _WORDS:
+            told += words_in(item)
+    return told
+
+
+_WORDS = {"content", "output", "error", "text", "parts", "function_response", "response"}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 40, 60, 100])
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_budget_holds_on_every_wire_beside_pictures(limit: int, failed: bool) -> None:
+    said = {"type": "text", "text": "x" * 1000}
+    answer = agent.read(blocks(said, image(), SOUND, said, isError=failed))
+    for provider, messages in everywhere(answer, max_chars=limit).items():
+        told = words_in(messages[:1])
+        assert 0 < sum(map(len, told)) <= max(limit, 1), provider
+        assert any("…" in each for each in told), provider
+
+
+def test_nothing_left_of_an_answer_is_not_called_nothing() -> None:
+    for messages in everywhere(agent.read(text("hi")), max_chars=0).values():
+        assert words_in(messages) == ["…"]
+
+
+@pytest.mark.parametrize("piece", ["e\u0301", "👍🏽", "👩\u200d🚀", "क\u093f"])
+def test_what_is_read_as_one_character_is_not_torn_apart(piece: str) -> None:
+    answer = agent.read(text(piece * 400))
+    for limit in range(60, 60 + 2 * len(piece)):
+        head, _, tail = answer.for_openai("c", max_chars=limit)[0]["output"].partition("\n[… ")
+        tail = tail.partition(" …]\n")[2]
+        assert head == piece * (len(head) // len(piece))
+        assert tail == piece * (len(tail) // len(piece))
+        assert head
+        assert tail
+
+
+def test_the_end_of_a_line_is_not_torn_apart() -> None:
+    answer = agent.read(text("." + "\r\n" * 400))
+    for limit in range(60, 64):
+        head, _, tail = answer.for_openai("c", max_chars=limit)[0]["output"].partition("\n[… ")
+        assert not head.endswith("\r")
+        assert tail.endswith("…]\n" + "\r\n" * (tail.count("\n") - 1))
+
+
+def test_a_pile_of_accents_without_an_end_is_cut_all_the_same() -> None:
+    output = agent.read(text("e" + "\u0301" * 9999)).for_openai("c", max_chars=100)[0]["output"]
+    assert len(output) <= 100
+
+
+def test_names_of_files_are_made_visible_too() -> None:
+    report = {"uri": "file:///r/a\u202efdp.pdf", "mimeType": "application/pdf", "blob": PDF}
+    answer = agent.read(blocks({"type": "resource", "resource": report}))
+    for messages in everywhere(answer, neutralise=True).values():
+        assert "\u202e" not in json.dumps(messages, ensure_ascii=False)
+
+
 def test_invisible_characters_can_be_made_visible() -> None:
     answer = agent.read(text("a\u202eb\x1b[31m\u200b\U000e0041\tc\n"))
     for messages in everywhere(answer, neutralise=True).values():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from unicodedata import category
 
 # How the base64 of a PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, ZIP, Ogg, MP3, gzip starts.
 _MEDIA_SIGNS = (
@@ -45,6 +46,8 @@ _PATTERNS = _compile("[A-Za-z0-9+/_-]")
 _HALF = re.compile(rf"[A-Za-z0-9+/_\\-]{{{_LONG // 2}}}")
 _ESCAPED = _compile(r"(?:[A-Za-z0-9+/_-]|\\/)")
 
+_JOINER = "\u200d"
+_LONGEST_CLUSTER = 32
 _INVISIBLE = (
     *range(0x09),
     *range(0x0B, 0x20),
@@ -75,18 +78,43 @@ def neutralise(text: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Give at most so many characters: the head, a notice with the original size, the tail."""
-    if len(text) <= limit:
-        return text
+    """Give at most so many characters: the head, a notice with the original size, the tail.
+
+    Where there is no room for the notice, an ellipsis stands for it. What is read as one character,
+    like a letter and its accent, is not torn apart.
+    """
     total = len(text)
+    if total <= limit:
+        return text
     notice = f"\n[… {total:,} of {total:,} characters left out …]\n"
     room = limit - len(notice)
     if room <= 0:
-        return text[: max(limit, 0)]
-    head = room - room // 3
-    tail = room - head
-    notice = f"\n[… {total - room:,} of {total:,} characters left out …]\n"
-    return text[:head] + notice + text[total - tail :]
+        notice, room = "…", max(limit - 1, 0)
+    head = _boundary(text, room - room // 3, -1)
+    tail = _boundary(text, total - room // 3, 1)
+    if len(notice) > 1:
+        notice = f"\n[… {tail - head:,} of {total:,} characters left out …]\n"
+    return text[:head] + notice + text[tail:]
+
+
+def _boundary(text: str, at: int, step: int) -> int:
+    """Give the next place, from here on or back, where no character is torn apart."""
+    for place in range(at, at + step * _LONGEST_CLUSTER, step):
+        if not 0 < place < len(text):
+            return place
+        if not _belongs(text[place - 1], text[place]):
+            return place
+    return at  # nobody's writing: a pile of accents without an end
+
+
+def _belongs(before: str, character: str) -> bool:
+    """Whether a character belongs to the one before it: an accent, a tone of skin, half a CRLF."""
+    return (
+        _JOINER in {before, character}
+        or (before, character) == ("\r", "\n")
+        or category(character).startswith("M")
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
 
 
 def one_line(text: str, limit: int = 300) -> str:

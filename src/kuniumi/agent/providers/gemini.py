@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kuniumi.agent.answer import Answer, Block
 from kuniumi.agent.facts import covers
 from kuniumi.agent.json_text import ABSENT, parse
-from kuniumi.agent.providers.rendering import Carrier, Rendering, render, text_of
+from kuniumi.agent.providers.rendering import Carrier, Rendering, render_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kuniumi.agent.answer import Answer
     from kuniumi.agent.providers.rendering import Turn
 
 __all__ = ["Rendering", "respond"]
@@ -35,8 +35,7 @@ def respond(turns: Sequence[Turn], how: Rendering) -> list[dict[str, Any]]:
 
 
 def _response(call_id: str | None, name: str, answer: Answer, how: Rendering) -> dict[str, Any]:
-    parts = render(answer, how, _CARRIES.carries)
-    text = text_of(parts)
+    text, media = render_apart(answer, how, _CARRIES.carries)
     response: dict[str, Any] = {"name": name or call_id or "tool"}
     if call_id:
         response["id"] = call_id
@@ -44,7 +43,6 @@ def _response(call_id: str | None, name: str, answer: Answer, how: Rendering) ->
         response["response"] = {"error": text}
     else:
         response["response"] = {"output": text if how.neutralise else _output(answer, text)}
-    media = [part for part in parts if isinstance(part, Block)]
     if media:
         response["parts"] = [
             {"inline_data": {"mime_type": block.mime_type, "data": block.data}} for block in media

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kuniumi.agent.answer import Block
-from kuniumi.agent.providers.rendering import Carrier, Rendering, render, text_of
+from kuniumi.agent.providers.rendering import Carrier, Rendering, render, render_apart, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kuniumi.agent.answer import Block
     from kuniumi.agent.providers.rendering import Turn
 
 __all__ = ["Rendering", "respond", "respond_chat"]
@@ -44,9 +44,7 @@ def respond_chat(turns: Sequence[Turn], how: Rendering) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     for call_id, _name, answer in turns:
-        parts = render(answer, how, _CHAT.carries, mark=True)
-        media = [part for part in parts if isinstance(part, Block)]
-        content = text_of(parts)
+        content, media = render_apart(answer, how, _CHAT.carries, mark=True)
         messages.append({"role": "tool", "tool_call_id": call_id or "", "content": content})
         if media:
             shown.append({"type": "text", "text": f"From the tool call {call_id}:"})

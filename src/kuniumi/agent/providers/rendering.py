@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from kuniumi.agent.answer import Answer, Block
 from kuniumi.agent.blocks import byte_count, describe
 from kuniumi.agent.words import cut, neutralise
@@ -20,6 +22,7 @@ Turn = tuple[str | None, str, Answer]
 
 NOTHING = "[no content]"
 FOR_THE_USER = "[the answer was shown to the user]"
+_CUT_OFF = "…"  # no wire takes an answer without a word, however small the budget
 
 
 class Rendering(NamedTuple):
@@ -53,9 +56,11 @@ def render(
         if isinstance(part, str):
             _say(part, parts)
         elif how.media and carries(part):
-            parts.append(part)
+            parts.append(_neutral(part) if how.neutralise else part)
         else:
             _say(describe(part), parts)
+    if not any(not isinstance(part, str) or part.strip() for part in parts):
+        parts = [FOR_THE_USER if answer.blocks and answer.kind != "empty" else NOTHING]
     if mark and answer.declared_error and not _says_so(parts):
         first = parts.pop(0) if parts and isinstance(parts[0], str) else ""
         parts.insert(0, f"Error: {first}".rstrip())
@@ -63,14 +68,27 @@ def render(
         parts = [neutralise(part) if isinstance(part, str) else part for part in parts]
     if how.max_chars is not None:
         parts = _within(parts, how.max_chars)
-    if not any(not isinstance(part, str) or part.strip() for part in parts):
-        return [FOR_THE_USER if answer.blocks and answer.kind != "empty" else NOTHING]
-    return [part for part in parts if not isinstance(part, str) or part.strip()]
+    return [part for part in parts if not isinstance(part, str) or part.strip()] or [_CUT_OFF]
+
+
+def render_apart(
+    answer: Answer, how: Rendering, carries: Callable[[Block], bool], *, mark: bool = False
+) -> tuple[str, list[Block]]:
+    """Give the words, with each medium named in its place, and the media that go elsewhere."""
+    parts = render(answer, how._replace(max_chars=None), carries, mark=mark)
+    words = "\n".join(part if isinstance(part, str) else describe(part) for part in parts)
+    if how.max_chars is not None:
+        words = cut(words, how.max_chars)
+    return words if words.strip() else _CUT_OFF, [part for part in parts if isinstance(part, Block)]
 
 
 def text_of(parts: Sequence[str | Block]) -> str:
-    """Give the words, with each medium named in its place."""
-    return "\n".join(part if isinstance(part, str) else describe(part) for part in parts)
+    """Give the words of parts among which there are no media."""
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def _neutral(block: Block) -> Block:
+    return replace(block, name=neutralise(block.name), uri=neutralise(block.uri))
 
 
 def _says_so(parts: Sequence[str | Block]) -> bool:
