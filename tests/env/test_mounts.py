@@ -108,17 +108,67 @@ def test_how_a_mount_is_written(flag: str, host: str, virtual: str, read_only: b
 
 
 @pytest.mark.parametrize(
-    ("flag", "host", "virtual"),
+    ("flag", "host", "virtual", "read_only"),
     [
-        (r"C:\data:/data", r"C:\data", "/data"),
-        (r"C:\data:/data:ro", r"C:\data", "/data"),
-        ("c:/my data:/data", "c:/my data", "/data"),
+        (r"C:\data:/data", r"C:\data", "/data", False),
+        (r"C:\data:/data:ro", r"C:\data", "/data", True),
+        ("C:/data:/data", "C:/data", "/data", False),
+        ("C:/data:/data:ro", "C:/data", "/data", True),
+        ("c:/my data:/data", "c:/my data", "/data", False),
+        (r"C:\my data\ro:/ro:rw", r"C:\my data\ro", "/ro", False),
+        ("D:\\:/", "D:\\", "/", False),
+        ("D:\\:/:ro", "D:\\", "/", True),
+        ("D:/:/d", "D:", "/d", False),
+        (r"\\server\share:/x", r"\\server\share", "/x", False),
+        (r"\\?\C:\long:/x:ro", r"\\?\C:\long", "/x", True),
+        (r".\files:/data", r".\files", "/data", False),
     ],
 )
-def test_drive_letters_are_no_separators(flag: str, host: str, virtual: str) -> None:
+def test_drive_letters_are_no_separators(
+    flag: str, host: str, virtual: str, *, read_only: bool
+) -> None:
     (mount,) = check_mounts([flag])
-    assert str(mount.host).endswith(host)  # here it is a name like any other
-    assert mount.virtual == virtual
+    assert str(mount.host) == f"{Path.cwd()}/{host}"  # here it is a name like any other
+    assert (mount.virtual, mount.read_only) == (virtual, read_only)
+
+
+@pytest.mark.parametrize(
+    ("flag", "folder", "virtual"),
+    [
+        ("./c:/data", "c", "/data"),
+        ("c/:/data", "c", "/data"),
+        ("7:/data", "7", "/data"),
+        ("é:/data", "é", "/data"),
+        ("cd:/data", "cd", "/data"),
+        ("a b:/c d", "a b", "/c d"),
+        ("./a:b:/data", "a:b", "/data"),
+        ("./a:/b:/data", "a:/b", "/data"),
+        ("./ro:/ro", "ro", "/ro"),
+        ("./C::/data", "C:", "/data"),
+    ],
+)
+def test_relative_folders_may_have_any_name(
+    flag: str, folder: str, virtual: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / folder).mkdir(parents=True)
+    assert parse_mounts([flag]) == (Mount(f"{tmp_path}/{folder}", virtual),)
+
+
+@pytest.mark.parametrize("flag", ["c:/data", "C:/data:ro", "z:/"])
+def test_what_could_be_a_path_on_a_drive_says_how_to_write_a_folder(flag: str) -> None:
+    plain = flag.removesuffix(":ro")
+    with pytest.raises(UsageError, match=f"for the folder {flag[0]} write ./{plain}"):
+        parse_mounts([flag])
+
+
+def test_on_windows_no_folder_is_mounted_as_nothing_would_keep_paths_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("os.name", "nt")
+        with pytest.raises(DefinitionError, match="can't be mounted on Windows"):
+            check_mounts([r"C:\data:/data"])
 
 
 @pytest.mark.parametrize(

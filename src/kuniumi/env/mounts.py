@@ -76,7 +76,10 @@ def merged(mounts: Iterable[Mount], over: Iterable[Mount]) -> tuple[Mount, ...]:
 
 
 def _parsed(text: Any) -> Mount:
-    """Take a flag apart, from its end: a host may hold colons, as in `s3://bucket`."""
+    """Take a flag apart, from its end: a host may hold colons, as in `s3://bucket`.
+
+    It means the same on every system, so that `C:/data` is never the folder `C`.
+    """
     if not isinstance(text, str):
         msg = f"{text!r} is neither a text nor a Mount"
         raise ValueError(msg)  # noqa: TRY004 - the caller makes its own error of it
@@ -86,8 +89,11 @@ def _parsed(text: Any) -> Mount:
         rest = text
     host, colon, virtual = rest.rpartition(":/")
     # `C:/data` and `s3://bucket` name no virtual path: what looks like one is the host's own.
-    if not colon or not host or virtual.startswith("/") or (len(host) == 1 and host.isalpha()):
+    if not colon or not host or virtual.startswith("/"):
         raise ValueError(_EXPECTED)
+    if len(host) == 1 and host.isascii() and host.isalpha():
+        msg = f"{_EXPECTED}: {rest} is on drive {host}; for the folder {host} write ./{rest}"
+        raise ValueError(msg)
     return Mount(host, f"/{virtual}", read_only)
 
 
@@ -99,6 +105,9 @@ def _checked(mount: Mount) -> Mount:
         raise ValueError(msg)
     local = next((scheme for scheme in _LOCAL if host.startswith(scheme)), "")
     if local or "://" not in host:
+        if os.name == "nt":
+            msg = f"{host!r} can't be mounted on Windows, which has nothing to keep paths in it"
+            raise ValueError(msg)
         host = os.path.abspath(host.removeprefix(local))
     return Mount(host, _plain(mount.virtual), bool(mount.read_only), dict(mount.options))
 
