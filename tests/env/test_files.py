@@ -6,6 +6,7 @@ import errno
 import os
 import pickle
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,10 @@ from kuniumi.env.environment import Environment
         (1000, 5, b""),
         (4, 0, b""),
         (2, 10**15, b"23456789"),
+        (2, 2**80, b"23456789"),
+        (2**63 - 1, None, b""),
+        (2**63, None, b""),
+        (2**80, 5, b""),
     ],
 )
 def test_a_part_of_a_file_is_read(
@@ -56,6 +61,22 @@ def test_a_file_is_written_anew_or_on(env: Environment) -> None:
     assert env.read_file("/data/log") == "one ä\ntwo\n".encode()
     env.write_file("/data/log", bytearray(b"three"))
     assert env.read_file("/data/log") == b"three"
+
+
+@pytest.mark.parametrize("what", [None, 5, [1], {"a": 1}, object()])
+def test_what_can_not_be_written_costs_nothing_that_was_there(env: Environment, what: Any) -> None:
+    for write in (
+        lambda path: env.write_file(path, what),
+        lambda path: env.write_file(path, what, append=True),
+        lambda path: env.rewrite_file(path, 0, what),
+        lambda path: env.path(path).write_bytes(what),
+    ):
+        with pytest.raises(TypeError, match="what is written is bytes or text, not"):
+            write("/data/a.txt")
+        with pytest.raises(TypeError):
+            write("/data/never")
+    assert env.read_file("/data/a.txt") == b"a"
+    assert not env.path("/data/never").exists()
 
 
 def test_a_file_is_rewritten_in_place(env: Environment, host: Path) -> None:

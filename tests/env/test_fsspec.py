@@ -44,6 +44,8 @@ def test_files_are_read_and_written(fs: Any, env: Environment) -> None:
     assert fs.cat_file("/data/new", -3, -1) == b"78"
     assert fs.cat_ranges(["/data/new"] * 2, [0, 5], [1, 7]) == [b"0", b"56"]
     assert fs.head("/data/new", 2) == b"01"
+    assert fs.read_block("/data/new", 2, 3) == b"234"
+    assert fs.read_block("/data/new", 5, None) == b"56789"
     fs.pipe("/data/piped", b"piped")
     fs.copy("/data/piped", "/data/sub/copied")
     fs.mv("/data/piped", "/data/moved")

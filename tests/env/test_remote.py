@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fsspec
@@ -185,6 +186,39 @@ def test_an_empty_store_is_an_empty_directory(store: Any) -> None:
 def test_options_reach_the_driver(store: Any) -> None:
     mount = Mount("dir::memory://", "/m", options={"dir": {"path": "/x/sub"}})
     assert Environment({}, [mount]).read_file("/m/b.txt") == b"bb"
+
+
+@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+def test_a_store_is_read_through_a_cache(store: Any, cache: str, tmp_path: Path) -> None:
+    options = {cache: {"cache_storage": str(tmp_path)}}
+    env = Environment({}, [Mount(f"{cache}::memory://x", "/m", options=options)])
+    assert env.read_file("/m/a.txt") == b"a"
+    assert env.list_files("/m") == ["a.txt", "sub"]
+
+
+@pytest.mark.parametrize(
+    "address", ["simplecache::file://HOST", "filecache::local://HOST", "dir::file://HOST"]
+)
+def test_files_of_the_host_are_not_reached_by_way_of_a_driver(host: Path, address: str) -> None:
+    env = Environment({}, [f"{address.replace('HOST', str(host / 'data'))}:/m"])
+    for use in (env.list_files, env.read_file):
+        with pytest.raises(OSError, match="no remote store: '/m"):
+            use("/m")
+
+
+def test_a_driver_that_fails_to_begin_says_nothing_of_its_address() -> None:
+    env = Environment({}, ["reference://user:password@store.example/x:/m"])
+    with pytest.raises(
+        OSError, match=r"^\[Errno 19\] What is mounted here can't be reached: '/m/a'$"
+    ):
+        env.read_file("/m/a")
+
+
+def test_a_file_copied_onto_itself_by_way_of_another_mount_is_left_as_it_is(store: Any) -> None:
+    env = Environment({}, ["memory://x:/m", "memory://x/sub:/s"])
+    with pytest.raises(OSError, match="the same file: '/m/sub/b"):
+        env.copy_file("/m/sub/b.txt", "/s/b.txt")
+    assert store.cat("/x/sub/b.txt") == b"bb"
 
 
 @pytest.mark.parametrize("address", ["nowhere://x", "s3://bucket"])

@@ -214,4 +214,11 @@ def _restored(variables: dict[str, str], mounts: tuple[Mount, ...], cwd: str) ->
 
 
 def _as_bytes(data: Bytes | str) -> Bytes:
-    return data.encode() if isinstance(data, str) else data
+    """Give the bytes to be written; what is none is refused before anything is lost to it."""
+    if isinstance(data, str):
+        return data.encode()
+    try:
+        return memoryview(data).cast("B")
+    except TypeError:
+        msg = f"what is written is bytes or text, not {type(data).__name__}"
+        raise TypeError(msg) from None

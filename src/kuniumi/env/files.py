@@ -157,6 +157,12 @@ class Files:
             if isinstance(store, Folder) and isinstance(other, Folder):
                 store.copy(name, other, other_name)
                 return
+            if (
+                not isinstance(store, Folder)
+                and not isinstance(other, Folder)
+                and store.is_the_same(name, other, other_name)
+            ):
+                refuse(errno.EINVAL, source, "It is the same file")
             with (
                 store.open(name, source, "rb") as read,
                 other.open(other_name, target, "wb") as written,

@@ -76,8 +76,7 @@ class EnvironmentFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec 
     def _open(self, path: str, mode: str = "rb", **_options: Any) -> IO[bytes]:
         if mode != "rb":
             return self._env.open(self._plain(path), mode)
-        raw: Any = _Reader(self._env.open(self._plain(path), mode, buffering=0))
-        return io.BufferedReader(raw)
+        return _Buffered(_Reader(self._env.open(self._plain(path), mode, buffering=0)))
 
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **_options: Any
@@ -131,12 +130,29 @@ class EnvironmentFileSystem(AbstractFileSystem):  # type: ignore[misc] # fsspec 
         return str(self._strip_protocol(path)) or "/"
 
 
+class _Buffered(io.BufferedReader):
+    """A file that tells its size, as fsspec's own do: who reads it block by block asks for that."""
+
+    @property
+    def size(self) -> int:
+        raw: Any = self.raw
+        return int(raw.size)
+
+
 class _Reader(io.RawIOBase):
     """A file that is closed, without a warning, when nobody holds it: pyarrow closes none."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
         self.name = file.name
+
+    @property
+    def size(self) -> int:
+        here = self.tell()
+        try:
+            return self.seek(0, os.SEEK_END)
+        finally:
+            self.seek(here)
 
     def readable(self) -> bool:
         return True

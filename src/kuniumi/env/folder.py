@@ -31,8 +31,9 @@ Entry = tuple[str, str]
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
 _QUIET = os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not make anybody wait, nor a terminal be taken
-_SPECIAL_BITS = 0o7000
+_PLAIN_BITS = 0o777
 _CHUNK = 1 << 20
+_FARTHEST = sys.maxsize - _CHUNK  # as far as the system can count: nothing lies beyond
 _NEW = 0o666  # of a new file: the process's umask takes from it what it will
 
 
@@ -63,7 +64,11 @@ class Folder:
         missing = sys.maxsize if length is None else length
         parts = []
         try:
-            while missing and (part := os.pread(file, min(missing, most), offset)):
+            while (
+                missing
+                and offset <= _FARTHEST
+                and (part := os.pread(file, min(missing, most), offset))
+            ):
                 parts.append(part)
                 offset += len(part)
                 missing -= len(part)
@@ -217,11 +222,7 @@ class Folder:
         if self._fd < 0:
             with self._lock:
                 if self._fd < 0:
-                    try:
-                        self._fd = os.open(self._host, DIRECTORY)
-                    except OSError as error:
-                        words = "What is mounted here is missing on the host"
-                        raise OSError(error.errno, words) from None
+                    self._fd = _open_host(self._host)
         return self._fd
 
     def _open(self, name: str, flags: int) -> int:
@@ -251,8 +252,17 @@ class Folder:
         return self._open(parent, DIRECTORY), last
 
 
+def _open_host(host: str) -> int:
+    try:
+        return os.open(host, DIRECTORY)
+    except OSError as error:
+        code = error.errno
+    # Out here, so that the error does not come with the one that names the host's path.
+    raise OSError(code, "What is mounted here is missing on the host")
+
+
 def _write_all(file: int, data: Any) -> None:
-    rest = memoryview(data).cast("B")
+    rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]
 
@@ -270,7 +280,7 @@ def _is_plain(about: os.stat_result) -> bool:
 
 
 def _refuse_special_bits(mode: int) -> None:
-    if mode & _SPECIAL_BITS or mode < 0:
+    if mode & ~_PLAIN_BITS:
         raise PermissionError(errno.EPERM, "Only the bits of 0o777 may be set")
 
 

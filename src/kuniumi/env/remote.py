@@ -192,7 +192,9 @@ class Store:
         except (ImportError, ValueError) as error:
             words = "What is mounted here needs a driver that is not installed"
             raise OSError(errno.ENODEV, words) from error
-        if "file" in system.protocol:
+        except Exception as error:  # each driver has exceptions of its own
+            raise OSError(errno.ENODEV, "What is mounted here can't be reached") from error
+        if _is_local(system):
             raise OSError(errno.ENODEV, "What is mounted here is no remote store")
         return system, str(top).rstrip("/")
 
@@ -210,6 +212,10 @@ class Store:
             return self._system, f"{self._system.root_marker}{name}"
         return self._system, f"{self._top}/{name}" if name else self._top
 
+    def is_the_same(self, name: str, other: Store, other_name: str) -> bool:
+        """Whether two names, perhaps of two mounts, are one file's."""
+        return self._find(name) == other._find(other_name)
+
     def _exists(self, name: str) -> bool:
         try:
             self.stat(name)
@@ -220,6 +226,16 @@ class Store:
     def _refuse_directory(self, name: str) -> None:
         if self._exists(name):
             self.stat_file(name)
+
+
+def _is_local(system: Any) -> bool:
+    """Whether these are files of the host's, also behind a cache: nothing would keep links in."""
+    while system is not None:
+        protocol = system.protocol
+        if "file" in ((protocol,) if isinstance(protocol, str) else protocol):
+            return True
+        system = getattr(system, "fs", None)
+    return False
 
 
 class _File(io.RawIOBase):
