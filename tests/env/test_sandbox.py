@@ -210,6 +210,23 @@ def test_copying_takes_no_special_rights_along(env: Environment, host: Path) -> 
     assert (host / "data" / "copied").stat().st_mode & 0o7777 == 0o751
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("write", "append", "rewrite", "copy to", "open to write", "open to update", "touch"),
+    ],
+)
+def test_what_is_changed_takes_on_nobodys_rights_any_more(
+    env: Environment, host: Path, change: str
+) -> None:
+    target = host / "data" / "sub" / "b.txt"
+    target.chmod(0o6755)
+    EVERY_USE["read"](env, "/data/sub/b.txt")
+    assert target.stat().st_mode & 0o7000 == 0o6000
+    EVERY_USE[change](env, "/data/sub/b.txt")
+    assert target.stat().st_mode & 0o7000 == 0
+
+
 def test_a_dangling_link_inside_is_written_through(env: Environment, host: Path) -> None:
     env.write_file("/data/dangling", "made")
     assert (host / "data" / "sub" / "not-yet").read_text() == "made"

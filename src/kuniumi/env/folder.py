@@ -32,6 +32,9 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _WRITE = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
 _QUIET = os.O_NONBLOCK | os.O_NOCTTY  # a pipe must not make anybody wait, nor a terminal be taken
 _PLAIN_BITS = 0o777
+_OTHERS_RIGHTS = (
+    0o6000  # setuid, setgid: the system takes them from what is written, but not root's
+)
 _CHUNK = 1 << 20
 _FARTHEST = sys.maxsize - _CHUNK  # as far as the system can count: nothing lies beyond
 _NEW = 0o666  # of a new file: the process's umask takes from it what it will
@@ -238,6 +241,9 @@ class Folder:
             raise
         about = os.fstat(file)
         if S_ISREG(about.st_mode):
+            if about.st_mode & _OTHERS_RIGHTS and flags & (os.O_WRONLY | os.O_RDWR):
+                with suppress(PermissionError):  # it is another's; then the first write does so
+                    os.fchmod(file, about.st_mode & _PLAIN_BITS)
             return file, about.st_size
         os.close(file)
         if S_ISDIR(about.st_mode):
