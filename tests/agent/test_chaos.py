@@ -303,3 +303,87 @@ def test_a_busy_server_is_asked_again_after_a_while() -> None:
 
     assert call_odd(busy).text == "odd"
     assert asked == 3
+
+
+# ---- over one stream, as it was in 2024 ------------------------------------------------------------
+
+SHOOK = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"protocolVersion":"2024-11-05",'
+    b'"capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}}'
+)
+
+
+@asynccontextmanager
+async def old_server(endpoint: bytes = b"/post", odd: bytes = b"") -> AsyncIterator[str]:
+    """Serve MCP over one stream; `odd` is said on it, before it ends, when that tool is called."""
+    streams: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                if head.startswith(b"GET"):
+                    streams.append(writer)
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+                    writer.write(b"event: endpoint\ndata: %b\n\n" % endpoint)
+                    continue
+                length = int(head.lower().partition(b"content-length:")[2].split()[0])
+                body = await reader.readexactly(length)
+                writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+                number = body.partition(b'"id":')[2].partition(b",")[0]
+                if b'"odd"' in body:
+                    streams[-1].write(odd.replace(b"ID", number))
+                    streams.pop().close()
+                elif b'"id"' in body:
+                    known = {b'"initialize"': SHOOK, b'"tools/list"': LISTED}
+                    said = next((each for name, each in known.items() if name in body), DONE)
+                    streams[-1].write(b"event: message\ndata: %b\n\n" % (said % number))
+        except (EOFError, OSError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/sse"
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        (b"", "has ended its stream"),
+        (b"data: {\n\n", "has ended its stream"),
+        (b"data: " + b"x" * 2_000_000, "longer than 1,000,000 bytes"),
+    ],
+)
+def test_a_stream_that_ends_is_opened_again_by_the_next_call(odd: bytes, said: str) -> None:
+    async def main() -> None:
+        async with (
+            old_server(odd=odd) as url,
+            Toolbox(Server(where=url, max_bytes=1_000_000), timeout=5) as tools,
+        ):
+            assert list(tools.servers) == ["old"]
+            answer = await tools.call("odd")
+            assert answer.declared_error
+            assert said in answer.text
+            assert (await tools.call("fine")).text == "fine is done"
+
+    asyncio.run(main())
+
+
+def test_an_answer_before_the_end_of_a_stream_counts() -> None:
+    async def main() -> None:
+        odd = b"data: " + RESULT + b"\n\ndata: " + RESULT + b"\n\n"
+        async with old_server(odd=odd) as url, Toolbox(url, timeout=5) as tools:
+            assert (await tools.call("odd")).text == "odd"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("endpoint", [b"http://example.com/post", b"//example.com/post"])
+def test_a_stream_cannot_have_requests_posted_elsewhere(endpoint: bytes) -> None:
+    async def main() -> None:
+        async with old_server(endpoint) as url, Toolbox(Server(where=url, kind="sse")):
+            pass
+
+    with pytest.raises(ServerError, match="it may not"):
+        asyncio.run(main())

@@ -21,12 +21,12 @@ from kuniumi import App, FunctionError, UsageError, agent
 from kuniumi.agent import Server, Telemetry, Toolbox
 from kuniumi.agent.telemetry import span_attributes
 from tests.agent.cases import blocks, image, text
-from tests.agent.test_toolbox import FOREIGN, foreign, free_port, python, url_of
+from tests.agent.foreign import PYTHON_SDKS, SERVERS, python, python_server
+from tests.agent.test_toolbox import url_of
 from tests.http.server import Server as Running
 from tests.http.server import serving_on_uvicorn
 
-HERE = Path(__file__).parent
-CHAOS = HERE / "servers" / "chaos.py"
+CHAOS = SERVERS / "chaos.py"
 
 
 class Told:
@@ -231,12 +231,12 @@ def test_a_status_that_is_no_success_is_the_error(told: Told, shop: Running) -> 
 
 @pytest.mark.parametrize("link", ["stdio", "http"])
 def test_a_server_of_mcp_gets_the_trace_beside_the_arguments(link: str, told: Told) -> None:
-    script = HERE / "servers" / "sdk2.py"
+    script = "sdk2.py"
     program = python("KUNIUMI_CLIENTS")
     if link == "stdio":
-        answer = call([program, script], "trace", {}, told.telemetry())
+        answer = call([program, SERVERS / script], "trace", {}, told.telemetry())
     else:
-        with foreign(program, "sdk2.py", free_port()) as url:
+        with python_server(program, script) as url:
             answer = call(url, "trace", {}, told.telemetry())
         assert told.attributes["network.protocol.name"] == "http"
         assert told.attributes["server.address"] == "127.0.0.1"
@@ -246,8 +246,8 @@ def test_a_server_of_mcp_gets_the_trace_beside_the_arguments(link: str, told: To
 
 
 def test_a_session_is_told_where_there_is_one(told: Told) -> None:
-    variable, script = FOREIGN[1]
-    with foreign(python(variable), script, free_port()) as url:
+    environment, script = PYTHON_SDKS[1]
+    with python_server(python(environment), script) as url:
         call(url, "add", {"x": 1, "y": 2}, told.telemetry())
     assert len(told.attributes["mcp.session.id"]) == 32
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +18,6 @@ from kuniumi import App, Context, FunctionError, UsageError
 from kuniumi.agent import Question, Server, ServerError, Stats, Toolbox
 from tests.http.server import (
     CALCULATOR,
-    eventually,
     serving,
     serving_on_uvicorn,
 )
@@ -140,6 +135,7 @@ def test_the_same_without_await() -> None:
         ("", "named by nothing"),
         ("'", "no command"),
         ("http://host:port/", "no address"),
+        (Server(where="x", revision="2024"), "there are 2024-11-05, 2025-03-26"),
     ],
 )
 def test_what_is_no_server_is_told_at_once(wrong: Any, said: str) -> None:
@@ -406,7 +402,13 @@ def test_headers_and_credentials_go_to_their_server_only(shop: Running) -> None:
 def test_a_fastapi_application_is_a_server_of_tools(shop: Running) -> None:
     async def main() -> None:
         async with Toolbox(url_of(shop, "/openapi.json")) as tools:
-            assert [tool.name for tool in tools] == ["findItem", "order", "change", "cancel", "seen"]
+            assert [tool.name for tool in tools] == [
+                "findItem",
+                "order",
+                "change",
+                "cancel",
+                "seen",
+            ]
             assert list(tools.servers) == ["Shop"]
             arguments = {"name": "b c?d#%é&;", "owner": "..;x", "tags": ["x&y", "ü"]}
             others = {"x-trace": "t 1", "session": "s"}
@@ -473,127 +475,3 @@ def test_schemas_of_operations_stand_by_themselves(shop: Running) -> None:
             assert find.annotations == {"readOnlyHint": True, "idempotentHint": True}
 
     asyncio.run(main())
-
-
-# ---- servers and clients of others -----------------------------------------------------------------
-
-
-def python(variable: str) -> str:
-    folder = os.environ.get(variable)
-    if not folder:
-        pytest.skip(f"{variable} is not set: ./dev test sets it")
-    return f"{folder}/python"
-
-
-FOREIGN = [("KUNIUMI_CLIENTS", "sdk2.py"), ("KUNIUMI_OLD_CLIENTS", "sdk1.py")]
-
-
-@contextmanager
-def foreign(program: str, script: str, port: int) -> Iterator[str]:
-    process = subprocess.Popen(
-        [program, HERE / "servers" / script, str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        eventually(lambda: process.poll() is not None or _listens(url), f"{script} at {port}")
-        yield f"{url}/mcp"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _listens(url: str) -> bool:
-    try:
-        httpx.get(url, timeout=5)
-    except httpx.TransportError:
-        return False
-    return True
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
-
-
-@asynccontextmanager
-async def using(where: Any, **options: Any) -> AsyncIterator[Toolbox]:
-    async with Toolbox(Server(where=where, start_timeout=30), timeout=30, **options) as tools:
-        yield tools
-
-
-@pytest.mark.parametrize("link", ["stdio", "http"])
-@pytest.mark.parametrize(("variable", "script"), FOREIGN, ids=["mcp 2", "mcp 1"])
-def test_servers_of_the_python_sdk_work(variable: str, script: str, link: str) -> None:
-    async def main(where: Any) -> None:
-        heard: list[Any] = []
-        async with using(where, on_question=lambda _: {"city": "Rome"}) as tools:
-            assert (await tools.call("add", {"x": 1, "y": 2})).text == "3"
-            failed = await tools.call("fail")
-            assert failed.declared_error
-            counted = await tools.call("count", on_progress=lambda *said: heard.append(said))
-            assert counted.text == "counted"
-            if script == "sdk1.py":
-                assert (await tools.call("ask")).text == "accept Rome"
-        assert heard == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
-
-    program = python(variable)
-    if link == "stdio":
-        asyncio.run(main([program, HERE / "servers" / script]))
-    else:
-        with foreign(program, script, free_port()) as url:
-            asyncio.run(main(url))
-
-
-def _npm(name: str) -> list[str]:
-    folder = os.environ.get("KUNIUMI_NPM")
-    if not folder:
-        pytest.skip("KUNIUMI_NPM is not set: ./dev test sets it")
-    package = Path(folder) / "@modelcontextprotocol" / name
-    described = msgspec.json.decode((package / "package.json").read_bytes())
-    (entry,) = described["bin"].values()
-    return [f"{os.environ['KUNIUMI_FOREIGN']}/node", str(package / entry)]
-
-
-def test_the_reference_servers_of_npm_work(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("héllo")
-
-    async def main() -> None:
-        memory = Server(
-            where=_npm("server-memory"), env={"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}
-        )
-        files = [*_npm("server-filesystem"), str(tmp_path)]
-        async with Toolbox(memory, files, _npm("server-everything"), timeout=30) as tools:
-            read = await tools.call("read_text_file", {"path": str(tmp_path / "a.txt")})
-            assert read.text.startswith("héllo")
-            entity = {"name": "x", "entityType": "t", "observations": ["o"]}
-            made = await tools.call("create_entities", {"entities": [entity]})
-            assert not made.declared_error, made.text
-            graph = await tools.call("read_graph")
-            assert "observations" in graph.text
-            echoed = await tools.call("echo", {"message": "hi"})
-            assert "hi" in echoed.text
-            outside = await tools.call("read_text_file", {"path": "/etc/passwd"})
-            assert outside.declared_error
-
-    asyncio.run(main())
-
-
-def test_clients_of_others_are_servers_too() -> None:
-    ended = subprocess.run(
-        [python("KUNIUMI_CLIENTS"), HERE / "use_clients.py", HERE / "servers" / "sdk2.py"],
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(HERE.parents[1] / "src"),
-            "MSGSPEC_FOLDER": str(Path(msgspec.__file__).parents[1]),
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    assert ended.stdout.split() == ["3", "counted", "3", "counted", "3", "counted"]

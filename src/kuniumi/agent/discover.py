@@ -17,6 +17,7 @@ from kuniumi.agent.servers.existing import ExistingSource, is_client
 from kuniumi.agent.servers.mcp import McpSource
 from kuniumi.agent.servers.source import Server
 from kuniumi.errors import ServerError, UsageError
+from kuniumi.wire.mcp.revisions import LATEST_WITH_HANDSHAKE, REVISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
     from kuniumi.agent.servers.source import Hearer, Source
+    from kuniumi.wire.mcp.revisions import Revision
 
 _USUAL_PLACES = (
     ("mcp", "/mcp"),
@@ -89,13 +91,18 @@ class Visitor:
         self._own.append(client)
         web = Web(client, server.headers, server.auth, server.max_bytes, in_process=True)
         return McpSource(
-            HttpLink(web, URL("http://localhost/mcp")), hearer, __version__, server.name
+            HttpLink(web, URL("http://localhost/mcp")),
+            hearer,
+            __version__,
+            server.name,
+            revision=_revision_of(server),
         )
 
     def _at_address(self, server: Server, hearer: Hearer) -> Iterator[Source]:
         from httpx import URL, InvalidURL  # noqa: PLC0415
 
         from kuniumi.agent.servers.http import HttpLink  # noqa: PLC0415
+        from kuniumi.agent.servers.sse import SseLink  # noqa: PLC0415
         from kuniumi.agent.servers.web import Web  # noqa: PLC0415
         from kuniumi.agent.servers.web_api import OpenApiSource, RestSource  # noqa: PLC0415
 
@@ -103,14 +110,23 @@ class Visitor:
             url = URL(server.where)
         except InvalidURL as error:
             raise UsageError(f"{server.where!r} is no address: {error}") from error
+        revision = _revision_of(server)
         web = Web(server.http or self._client(), server.headers, server.auth, server.max_bytes)
         for kind, place in _places(server.kind, url):
             if kind == "openapi":
                 yield OpenApiSource(web, place, server.base_url, server.name)
             elif kind == "rest":
                 yield RestSource(web, place, server.name)
+            elif kind == "sse":
+                # Who speaks that way knows nothing of what came after shaking hands.
+                early = revision or LATEST_WITH_HANDSHAKE
+                yield McpSource(
+                    SseLink(web, place), hearer, __version__, server.name, revision=early
+                )
             else:
-                yield McpSource(HttpLink(web, place), hearer, __version__, server.name)
+                yield McpSource(
+                    HttpLink(web, place), hearer, __version__, server.name, revision=revision
+                )
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
@@ -163,11 +179,14 @@ def _places(kind: str, url: httpx.URL) -> list[tuple[str, httpx.URL]]:
         return [("openapi", url)]
     if path.endswith("/functions"):
         return [("rest", url), ("mcp", url)]
+    if path.endswith("/sse"):
+        return [("sse", url), ("mcp", url)]
     if not path:
         return [(other, url.copy_with(path=place)) for other, place in _USUAL_PLACES] + [
-            ("mcp", url)
+            ("mcp", url),
+            ("sse", url.copy_with(path="/sse")),
         ]
-    return [("mcp", url), ("openapi", url), ("rest", url)]
+    return [("mcp", url), ("sse", url), ("openapi", url), ("rest", url)]
 
 
 def _process(server: Server, hearer: Hearer) -> Source:
@@ -176,7 +195,19 @@ def _process(server: Server, hearer: Hearer) -> Source:
     where = server.where
     words = _words(where) if isinstance(where, str) else [str(word) for word in where]
     link = StdioLink(Command(tuple(words), server.env, server.cwd, server.max_bytes))
-    return McpSource(link, hearer, __version__, server.name, restarts=True)
+    return McpSource(
+        link, hearer, __version__, server.name, restarts=True, revision=_revision_of(server)
+    )
+
+
+def _revision_of(server: Server) -> Revision | None:
+    if not server.revision:
+        return None
+    if server.revision not in REVISIONS:
+        raise UsageError(
+            f"revision={server.revision!r} is none of MCP: there are {', '.join(REVISIONS)}"
+        )
+    return REVISIONS[server.revision]
 
 
 def _words(command: str) -> list[str]:

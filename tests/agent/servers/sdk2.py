@@ -1,10 +1,10 @@
 """A server written with the official Python SDK, second edition: on stdio, or over HTTP."""
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server import MCPServer  # type: ignore[import-not-found]
-from mcp.server.mcpserver import Context  # type: ignore[import-not-found]
+from mcp.server.mcpserver import Context, Elicit, Resolve  # type: ignore[import-not-found]
 from opentelemetry.trace import get_current_span
 from pydantic import BaseModel
 
@@ -40,12 +40,22 @@ async def ask(ctx: Context[Any, Any]) -> str:
     return f"{said.action} {said.data.city if said.action == 'accept' else ''}"
 
 
+async def where() -> Elicit[City]:
+    """What is asked before a city is chosen, in the way of the revision that is spoken."""
+    return Elicit("Which city?", City)
+
+
+def choose(where: Annotated[City, Resolve(where)]) -> str:
+    """Chooses a city."""
+    return f"to {where.city}"
+
+
 def trace() -> str:
     """Gives the trace that the call is part of, as this SDK understood it."""
     return format(get_current_span().get_span_context().trace_id, "032x")
 
 
-for tool in (add, fail, count, ask, trace):
+for tool in (add, fail, count, ask, choose, trace):
     server.tool()(tool)
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ In: requests with their ids. Out: the responses to them; everything else that co
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -14,7 +16,7 @@ from kuniumi.errors import ServerError
 from kuniumi.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from kuniumi.wire.jsonrpc import Notification, Request, Response, RpcError
 
@@ -31,6 +33,50 @@ class RefusedError(ServerError):
     def __init__(self, message: str, status: int, *, retry_after: float | None = None) -> None:
         super().__init__(message, may_have_run=status in {500, 502, 504}, retry_after=retry_after)
         self.status = status
+
+
+class Pending:
+    """Requests that wait for their answers, where those come on one stream in any order."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[bytes, asyncio.Future[Response | RpcError]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def place(self, key: bytes) -> Iterator[asyncio.Future[Response | RpcError]]:
+        """Wait, for as long as the block lasts, for the answer to one request."""
+        future: asyncio.Future[Response | RpcError] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = future
+        try:
+            yield future
+        finally:
+            self._waiting.pop(key, None)
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # what nobody waits for is no news
+
+    def resolve(self, key: bytes, response: Response | RpcError) -> None:
+        """Give an answer to whoever waits for it; one that is late, or came twice, is nobody's."""
+        future = self._waiting.get(key)
+        if future is not None and not future.done():
+            future.set_result(response)
+
+    def lose(self, error: LinkLostError) -> None:
+        """Tell all who wait that there will be no answer."""
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(LinkLostError(str(error), may_have_run=True))
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what nobody waits for."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Leave what goes on in the background."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 class Link(Protocol):

@@ -53,7 +53,14 @@ class McpSource:
     """One server, and the conversation with it."""
 
     def __init__(
-        self, link: Link, hearer: Hearer, version: str, name: str = "", *, restarts: bool = False
+        self,
+        link: Link,
+        hearer: Hearer,
+        version: str,
+        name: str = "",
+        *,
+        restarts: bool = False,
+        revision: Revision | None = None,
     ) -> None:
         self._link = link
         self._hearer = hearer
@@ -67,6 +74,7 @@ class McpSource:
         self._opening = asyncio.Lock()
         self._answering: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
+        self._wanted = revision
         self._shakes_hands = False
         link.hear = self._hear
 
@@ -91,6 +99,8 @@ class McpSource:
             await self._start_watching(greeting)
 
     async def _begin(self) -> Greeting:
+        if self._wanted is not None and not self._wanted.stateless:
+            return await self._shake_hands(self._wanted)
         if self._shakes_hands:
             return await self._shake_hands(LATEST_WITH_HANDSHAKE)
         found = await self._discover()

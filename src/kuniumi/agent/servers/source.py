@@ -14,7 +14,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from kuniumi.agent.tools import Tool
 
-Kind = Literal["auto", "mcp", "openapi", "rest"]
+Kind = Literal["auto", "mcp", "sse", "openapi", "rest"]
 
 OnProgress = Callable[[float, float | None, str], Any]
 """Hears of progress: how much is done, of how much if that is known, and a message."""
@@ -42,6 +42,7 @@ class Server(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     auth: Any = None  # any httpx.Auth, or what httpx makes one of
     http: Any = None  # an httpx.AsyncClient of your own: proxies, certificates
+    revision: str = ""  # of MCP, to shake hands in, where the server's latest is not to be spoken
     base_url: str = ""  # of an OpenAPI document whose own is not to be trusted, or is missing
     env: dict[str, str] = {}
     cwd: str | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kuniumi.agent.servers.link import LinkLostError, read_message
+from kuniumi.agent.servers.link import LinkLostError, Pending, read_message
 from kuniumi.core.codec import dumps
 from kuniumi.errors import ServerError
 from kuniumi.wire import jsonrpc
@@ -55,7 +55,7 @@ class StdioLink:
         self._command = command
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._waiting: dict[bytes, asyncio.Future[Response | RpcError]] = {}
+        self._pending = Pending()
         self._stderr: deque[bytes] = deque(maxlen=20)
         self._lost: LinkLostError | None = None
 
@@ -99,18 +99,14 @@ class StdioLink:
     ) -> Response | RpcError:
         """Write a request, and wait for the line that answers it."""
         del headers  # this carries none
-        key = b"%d" % number
-        future: asyncio.Future[Response | RpcError] = asyncio.get_running_loop().create_future()
-        self._waiting[key] = future
-        try:
-            self._write(body)
-            return await future
-        except asyncio.CancelledError:
-            if cancels:
-                self._cancel(number)
-            raise
-        finally:
-            self._waiting.pop(key, None)
+        with self._pending.place(b"%d" % number) as answer:
+            try:
+                self._write(body)
+                return await answer
+            except asyncio.CancelledError:
+                if cancels:
+                    self._cancel(number)
+                raise
 
     async def tell(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Write what wants no answer."""
@@ -180,32 +176,22 @@ class StdioLink:
             if found is None:
                 _log.debug("a server wrote a line that is too long, and of nothing known")
                 return
-            self._resolve(found[1], jsonrpc.RpcError(jsonrpc.INTERNAL, said))
+            self._pending.resolve(found[1], jsonrpc.RpcError(jsonrpc.INTERNAL, said))
             return
         raw = line.whole
         if not raw.lstrip().startswith(b"{"):
             return  # some servers print here what belongs on stderr
         message = read_message(raw)
-        if isinstance(message, jsonrpc.Response):
-            self._resolve(message.id, message)
-        elif isinstance(message, jsonrpc.RpcError):
-            if message.id:
-                self._resolve(message.id, message)
+        if isinstance(message, (jsonrpc.Response, jsonrpc.RpcError)):
+            self._pending.resolve(message.id, message)
         else:
             self.hear(message)
-
-    def _resolve(self, key: bytes, response: Response | RpcError) -> None:
-        future = self._waiting.get(key)
-        if future is not None and not future.done():  # else it is late, or came twice
-            future.set_result(response)
 
     def _lose(self, said: str) -> None:
         if self._lost is not None:
             return
         self._lost = LinkLostError(f"the server {said}")
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(LinkLostError(f"the server {said}", may_have_run=True))
+        self._pending.lose(self._lost)
 
     async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101 - it was asked for
