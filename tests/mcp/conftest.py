@@ -1,4 +1,4 @@
-"""What every test of MCP shares: a witness to all that servers say, and servers to speak to."""
+"""What tests of MCP share: servers to speak to."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.http.server import Server, serving
-from tests.mcp.witness import EVERYTHING, MISCHIEF, WITNESS
-
-
-@pytest.fixture(autouse=True)
-def _every_message_is_as_its_revision_wants_it() -> Iterator[None]:
-    WITNESS.found.clear()
-    yield
-    assert WITNESS.found == []
+from tests.mcp.witness import EVERYTHING, MISCHIEF
 
 
 @pytest.fixture(scope="session")

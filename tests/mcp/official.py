@@ -131,7 +131,7 @@ def _answered(message: Data, revision: str, request: Data) -> list[str]:
     found += fits(message, revision, whole)
     method, result = request.get("method"), message.get("result")
     elsewhere = _ONLY_WITH_HANDSHAKE if revision == STATELESS else _ONLY_STATELESS
-    if method not in _RESULTS or method in elsewhere:
+    if not isinstance(method, str) or method not in _RESULTS or method in elsewhere:
         return [*found, f"{method} is no method of {revision}, and has no result"]
     kind = result.get("resultType") if isinstance(result, Mapping) else None
     if revision == STATELESS and kind == "input_required":
@@ -149,7 +149,7 @@ def _answered(message: Data, revision: str, request: Data) -> list[str]:
 def _refused(message: Data, revision: str, request: Data | None) -> list[str]:
     found = _same_id(message, request) if request is not None else []
     if "id" not in message:
-        if request is not None and _is_id(request.get("id")):
+        if request is not None and is_id(request.get("id")):
             found.append("it does not tell which request it is about")
         # The older schemas know no error without an id, and JSON-RPC's `null` is none for them.
         found += fits(message, max(revision, "2025-11-25"), "JSONRPCErrorResponse")
@@ -200,7 +200,8 @@ def _same_id(message: Data, request: Data) -> list[str]:
     return [f"it answers {answered!r}, and {asked!r} was asked"]
 
 
-def _is_id(value: Any) -> bool:
+def is_id(value: Any) -> bool:
+    """Tell whether a value can be the id of a request."""
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 

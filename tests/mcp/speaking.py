@@ -1,4 +1,4 @@
-"""A client of MCP on stdio, as bare as can be: every line it hears is held to the official schema.
+"""A client of MCP on stdio, as bare as can be.
 
 with speaking(APP, revision="2025-06-18") as client:
 assert client.call("add", a=1, b=2)["structuredContent"] == {"result": 3}
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.mcp.official import STATELESS, problems
+from tests.mcp.official import STATELESS
 
 PATIENCE = 30.0
 ABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -99,8 +99,6 @@ class Client:
         while True:
             message = self.hear()
             is_answer = "method" not in message and message.get("id") == self._id
-            found = problems(message, self.revision, answers=request if is_answer else None)
-            assert found == [], message
             if is_answer:
                 break
             self._take(message)
@@ -124,9 +122,7 @@ class Client:
     def wait_to_be_told(self, method: str) -> dict[str, Any]:
         """Wait for a notification."""
         while not any(told["method"] == method for told in self.told):
-            message = self.hear()
-            assert problems(message, self.revision) == []
-            self._take(message)
+            self._take(self.hear())
         return next(told for told in self.told if told["method"] == method)
 
     def shake_hands(self) -> dict[str, Any]:

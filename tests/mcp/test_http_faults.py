@@ -117,7 +117,6 @@ def test_odd_arguments_have_one_well_formed_answer(
     body = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":%b}' % params
     with poster.server.connect() as connection:
         reply = exchange(connection, "POST", "/mcp", body, poster.headers_of(asked))
-    poster.judge(asked, reply)
     (answer,) = messages_of(reply)
     if expected == "no json":
         assert reply.status == 400
@@ -219,6 +218,32 @@ def test_headers_that_differ_from_the_body_are_a_mismatch(
     reply = poster.post(call("Add", x=7, y=3), headers)
     assert reply.status == 400
     assert messages_of(reply)[0]["error"]["code"] == -32020
+
+
+@pytest.mark.parametrize(
+    ("repeated", "status"),
+    [
+        (b"mcp-name: functions.Same", 400),
+        (b"mcp-method: tools/list", 400),
+        (b"mcp-protocol-version: 2025-11-25", 400),
+        (b"origin: http://evil.example\r\norigin: http://localhost", 403),
+        (b"content-type: text/plain", 415),
+    ],
+)
+@pytest.mark.parametrize("accept", [b"accept: application/json\r\n", b""], ids=["accept", "none"])
+def test_a_header_that_comes_twice_is_not_only_its_last(
+    poster: Poster, repeated: bytes, status: int, accept: bytes
+) -> None:
+    message = call("Add", x=7, y=3)
+    fields = {**poster.headers_of(message), "host": "localhost", "connection": "close"}
+    del fields["accept"]
+    body = encoded(message)
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
+    head += b"content-length: %d\r\n" % len(body)
+    (reply,) = poster.server.raw(
+        b"POST /mcp HTTP/1.1\r\n%b\r\n%b%b\r\n%b" % (repeated, accept, head, body)
+    )
+    assert reply.status == status
 
 
 def test_a_header_may_be_encoded(poster: Poster) -> None:

@@ -55,7 +55,11 @@ def test_requests_in_a_session_are_answered_by_the_worker_that_has_it(chatty: Se
 def test_a_session_that_is_not_there_is_not_found(chatty: Server, session: str) -> None:
     client = Client(chatty, OLD)
     client.session = session
-    for reply in (client.request("ping"), client.notify("notifications/initialized"), client.end()):
+    asked = client.message("ping")
+    first = client.send(asked)
+    assert first.json["id"] == asked["id"]
+    refusals = (first, client.notify("notifications/initialized"), client.end())
+    for reply in refusals:
         assert reply.status == 404
         assert "begin another" in reply.json["error"]["message"]
     with client.listening() as events:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.mcp.official import REVISIONS, definitions, examples, fits, problems
-from tests.mcp.witness import Witness
 
 _HERE = "2026-07-28"
 _AT_ODDS = {
@@ -132,12 +131,3 @@ def test_what_a_revision_does_not_allow_is_a_problem(
     message: Any, answered: Any, revision: str
 ) -> None:
     assert problems(message, revision, answers=answered) != []
-
-
-def test_a_witness_remembers_what_is_wrong() -> None:
-    witness = Witness()
-    witness.hear(result(content=[TEXT], resultType="complete"), _HERE, CALL)
-    assert (witness.count, witness.found) == (1, [])
-    witness.hear(b'{"jsonrpc":"2.0","id":1,"result":{}}', _HERE, CALL)
-    assert witness.count == 2
-    assert any("resultType" in problem for problem in witness.found)

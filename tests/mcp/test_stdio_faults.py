@@ -20,7 +20,6 @@ from tests.mcp.witness import (
     CALCULATOR,
     EVERYTHING,
     HANDSHAKE,
-    WITNESS,
     Message,
     Pipe,
     call,
@@ -76,14 +75,12 @@ def test_a_lone_call_that_is_piped_in_is_answered(said: str) -> None:
         return f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}'.encode()
 
     (answer,) = piped_in(line(RIGHT))
-    WITNESS.hear(answer, STATELESS if said else HANDSHAKE, json.loads(line(RIGHT)))
     result = answer["result"]
     assert result["isError"] is False
     assert result["content"] == [{"type": "text", "text": '{"result":10}'}]
     assert result["structuredContent"] == {"result": 10}
 
     (answer,) = piped_in(line(WRONG))
-    WITNESS.hear(answer, STATELESS if said else HANDSHAKE, json.loads(line(WRONG)))
     result = answer["result"]
     assert result["isError"] is True
     assert "structuredContent" not in result
@@ -184,7 +181,6 @@ def test_empty_lines_and_windows_lines_are_no_mistakes(pipe: Pipe) -> None:
 def test_a_line_that_comes_byte_by_byte_is_one(pipe: Pipe) -> None:
     assert pipe.process.stdin is not None
     asked = call("Add", 6, x=7, y=3)
-    pipe.expect(asked)
     for byte in encoded(asked) + b"\n":
         pipe.process.stdin.write(bytes([byte]))
         pipe.process.stdin.flush()
@@ -268,8 +264,6 @@ def test_what_nobody_offers_is_an_error(
     "params", [b"[]", b"null", b'"x"', b"7", b'{"_meta":[]}', b'{"_meta":null}', b'{"name":1}']
 )
 def test_parameters_that_are_no_object_are_invalid(pipe: Pipe, params: bytes) -> None:
-    asked = request("tools/call", 3)
-    pipe.expect(asked)
     pipe.send(b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":%b}' % params)
     assert pipe.answer_to(3)["error"]["code"] == -32602
 
@@ -315,8 +309,6 @@ ARGUMENTS: list[tuple[bytes, str]] = [
 def test_odd_arguments_have_one_well_formed_answer(
     pipe: Pipe, arguments: bytes, expected: str
 ) -> None:
-    asked = request("tools/call", 4, name="functions.Add")
-    pipe.expect(asked)
     said = json.dumps(meta()).encode()
     params = b'{"_meta":%b,"name":"functions.Add","arguments":%b}' % (said, arguments)
     began = time.monotonic()

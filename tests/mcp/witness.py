@@ -1,7 +1,6 @@
-"""Clients that send whatever they are told to, and remember all that a server ever said to them.
+"""Clients that send whatever they are told to, right or wrong.
 
-In: bytes, or data, right or wrong. Out: what came back. `Witness` holds every message to the official
-schema of its revision; `tests/mcp/conftest.py` asks it at the end of each test.
+In: bytes, or data. Out: what came back.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 
 from kuniumi.wire.sse import EventReader
 from tests.http.server import Reply, Server, exchange
-from tests.mcp.official import STATELESS, problems, revision_of
+from tests.mcp.official import STATELESS
 
 Message = dict[str, Any]
 
@@ -33,28 +32,8 @@ CALCULATOR = ROOT / "examples" / "calculator" / "app.py"
 HANDSHAKE = "2025-11-25"
 BOTH = (HANDSHAKE, STATELESS)
 PATIENCE = 20.0
-_LONGEST_ID = 1000  # a server need not repeat more
 
 _PREFIX = "io.modelcontextprotocol/"
-
-
-class Witness:
-    """Remembers what is wrong with what servers said."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.found: list[str] = []
-
-    def hear(self, message: bytes | Message, revision: str, answers: Message | None) -> None:
-        """Hold a message to the schema of its revision."""
-        self.count += 1
-        self.found += [
-            f"{problem} in {message!r:.600}"
-            for problem in problems(message, revision, answers=answers)
-        ]
-
-
-WITNESS = Witness()
 
 
 def request(method: str, key: Any = 1, *, revision: str = STATELESS, **params: Any) -> Message:
@@ -80,20 +59,6 @@ def encoded(message: bytes | Any) -> bytes:
     return message if isinstance(message, bytes) else json.dumps(message).encode()
 
 
-def asked_in(message: bytes | Any) -> Message | None:
-    """Give the request that a message is, or would be, if an answer may name its id."""
-    if isinstance(message, bytes):
-        try:
-            message = json.loads(message)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(message, dict) or "result" in message or "error" in message:
-        return None
-    key = message.get("id")
-    is_id = isinstance(key, (int, str)) and not isinstance(key, bool)
-    return message if is_id and len(str(key)) < _LONGEST_ID else None
-
-
 # ---- on stdio --------------------------------------------------------------------------------------
 
 
@@ -104,7 +69,6 @@ class Pipe:
         self.process = process
         self.revision = revision
         self.told: list[Message] = []  # what came while an answer was awaited
-        self._asked: dict[Any, Message] = {}
         self.lines: queue.Queue[bytes] = queue.Queue()
         self.listening = threading.Event()  # cleared by a client that reads no more
         self.listening.set()
@@ -137,31 +101,16 @@ class Pipe:
 
     def send(self, *messages: bytes | Any, end: bytes = b"\n") -> None:
         """Send messages, or anything else, a line each."""
-        for message in messages:
-            self.expect(message)
         assert self.process.stdin is not None
         self.process.stdin.write(b"".join(encoded(message) + end for message in messages))
         self.process.stdin.flush()
-
-    def expect(self, message: bytes | Any) -> None:
-        """Note what an answer may be about."""
-        asked = asked_in(message)
-        if asked is not None:
-            self._asked[asked["id"]] = asked
 
     def hear(self, seconds: float = PATIENCE) -> Message:
         """Give the next message of the server."""
         line = self.lines.get(timeout=seconds)
         assert line, f"it ended: {self.process.wait(PATIENCE)}"
         assert line.endswith(b"\n"), line
-        return self._judge(line)
-
-    def _judge(self, line: bytes) -> Message:
         message: Message = json.loads(line)
-        answers = self._asked.get(message.get("id")) if "method" not in message else None
-        # On one stream a client may speak in both ways: an answer belongs to its request's.
-        revision = revision_of(answers, HANDSHAKE) if answers else self.revision
-        WITNESS.hear(line, revision, answers)
         return message
 
     def ask(self, message: Message) -> Message:
@@ -193,7 +142,7 @@ class Pipe:
         """Give all that is still said until the process has ended."""
         said = []
         while line := self.lines.get(timeout=PATIENCE):
-            said.append(self._judge(line))
+            said.append(json.loads(line))
         assert self.process.wait(PATIENCE) == 0
         return said
 
@@ -273,19 +222,7 @@ class Poster:
         with self.server.connect() as connection:
             fields = {**self.headers_of(message), **(headers or {})}
             sent = {name: value for name, value in fields.items() if value is not None}
-            reply = exchange(connection, "POST", "/mcp", encoded(message), sent)
-        self.judge(message, reply)
-        return reply
-
-    def judge(self, message: bytes | Any, reply: Reply) -> None:
-        """Hold all that an answer says to the schema."""
-        asked = asked_in(message)
-        for said in messages_of(reply):
-            code = said.get("error", {}).get("code")
-            # A message that is no JSON has no id that could be told, nor has one that nobody read.
-            unread = "id" not in said and (code == -32700 or reply.status not in {200, 400, 404})
-            is_answer = "method" not in said and not unread
-            WITNESS.hear(said, self.revision, asked if is_answer else None)
+            return exchange(connection, "POST", "/mcp", encoded(message), sent)
 
     def shake_hands(self, **capabilities: Any) -> Message:
         """Agree on the revision, and keep the session if there is one."""

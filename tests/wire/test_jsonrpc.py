@@ -62,6 +62,8 @@ ERRORS: list[tuple[bytes, int, bytes]] = [
     (b'{"id":1,"method":"m"}', INVALID_REQUEST, b"1"),
     (b'{"jsonrpc":"1.0","id":1,"method":"m"}', INVALID_REQUEST, b"1"),
     (b'{"jsonrpc":2,"id":"a","method":"m"}', INVALID_REQUEST, b'"a"'),
+    (b'{"id":1,"result":{}}', INVALID_REQUEST, b""),  # its id is one of ours
+    (b'{"id":1,"error":{"code":1,"message":"no"}}', INVALID_REQUEST, b""),
     (b'{"jsonrpc":"2.0","id":1}', INVALID_REQUEST, b"1"),
     (b'{"jsonrpc":"2.0","id":1,"method":7}', INVALID_REQUEST, b"1"),
     (b'{"jsonrpc":"2.0","id":{},"method":7}', INVALID_REQUEST, b""),

@@ -90,9 +90,10 @@ def read(raw: bytes) -> Message | RpcError:
     if message_id and not _is_id(message_id):
         return RpcError(INVALID_REQUEST, "Invalid request: its id is no text and no integer")
     if found.jsonrpc != _VERSION:
-        return RpcError(
-            INVALID_REQUEST, 'Invalid request: it lacks "jsonrpc": "2.0"', id=message_id
-        )
+        # The id of an answer is ours: told back, it would be taken for that of a request of theirs.
+        is_answer = bytes(found.result) or bytes(found.error)
+        about = b"" if is_answer else message_id
+        return RpcError(INVALID_REQUEST, 'Invalid request: it lacks "jsonrpc": "2.0"', id=about)
     if found.method:
         if message_id:
             return Request(message_id, found.method, found.params)

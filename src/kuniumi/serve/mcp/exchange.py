@@ -31,7 +31,7 @@ _JSON = b"application/json"
 class Exchange:
     """One request over HTTP, and the way back to who sent it."""
 
-    __slots__ = ("body", "fields", "headers", "method", "receive", "send")
+    __slots__ = ("about", "body", "fields", "headers", "method", "receive", "send")
 
     def __init__(
         self, method: str, headers: Headers, body: bytes, receive: Receive, send: Send
@@ -42,6 +42,7 @@ class Exchange:
         self.receive = receive
         self.send = send
         self.fields: Fields = []  # headers of the answer
+        self.about = b""  # the id of the request it brings, once that is read
 
     @property
     def takes_events(self) -> bool:
@@ -66,7 +67,7 @@ class Exchange:
         """Send why there is no answer."""
         if isinstance(error, str):
             error = RpcError(INVALID_REQUEST, error)
-        await self.answer(status, write_error(error.id, error))
+        await self.answer(status, write_error(error.id or self.about, error))
 
     async def refuse_for_now(self, said: str) -> None:
         """Send that there is no answer yet, and that it is worth coming back."""

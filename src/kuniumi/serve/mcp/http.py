@@ -89,6 +89,9 @@ class Endpoint:
         """Answer one request."""
         if self._draining:
             exchange.fields.append((b"connection", b"close"))
+        message = read(exchange.body) if exchange.method == "POST" else None
+        if type(message) is Request or type(message) is RpcError:
+            exchange.about = message.id
         named = exchange.headers.get(b"mcp-session-id")
         session: Session | None = None
         if named and _version(exchange.headers) != LATEST.name:
@@ -101,13 +104,15 @@ class Endpoint:
             if session is None:
                 await _refuse_session(exchange)
                 return
-        if exchange.method == "POST":
-            message = read(exchange.body)
-            if type(message) is Request:
-                await self._request(exchange, message, session)
-            else:
-                await self._message(exchange, message, session)
-        elif session is None:
+        if type(message) is Request:
+            await self._request(exchange, message, session)
+        elif message is not None:
+            await self._message(exchange, message, session)
+        else:
+            await self._without_message(exchange, session)
+
+    async def _without_message(self, exchange: Exchange, session: Session | None) -> None:
+        if session is None:
             exchange.fields.append((b"allow", b"POST, OPTIONS"))
             await exchange.refuse(405, f"Method not allowed: {exchange.method} (send POST)")
         elif exchange.method == "GET":
