@@ -379,6 +379,23 @@ def test_a_link_is_followed_and_the_rights_stay(tmp_path: Path) -> None:
     assert [file.name for file in kept.parent.iterdir()] == ["claude.json"]
 
 
+def test_a_link_that_leads_to_itself_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / ".claude.json").symlink_to(tmp_path / ".claude.json")
+    done = install("mcp", "install", "--client", "claude-code", cwd=tmp_path)
+    assert done.returncode == 2
+    assert ".claude.json can't be written: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_entry_that_is_as_it_should_be_stays_to_the_letter(tmp_path: Path) -> None:
+    file = tmp_path / ".claude.json"
+    install("mcp", "install", "--client", "claude-code", cwd=tmp_path)
+    file.write_text(json.dumps(json.loads(file.read_text())))  # all in one line
+    before = file.stat(), file.read_bytes()
+    assert install("mcp", "install", "--client", "claude-code", cwd=tmp_path).returncode == 0
+    assert (file.stat().st_ino, file.read_bytes()) == (before[0].st_ino, before[1])
+
+
 def test_what_is_written_anew_is_for_its_owner_only(tmp_path: Path) -> None:
     """A variable given with --env may be a secret."""
     install("mcp", "install", "--client", "claude-code", cwd=tmp_path)

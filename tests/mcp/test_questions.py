@@ -179,10 +179,14 @@ def test_questions_side_by_side_are_all_asked(client: Client) -> None:
 @pytest.mark.parametrize("revision", WITH_VISITS)
 def test_a_person_is_asked_to_open_a_page(revision: str) -> None:
     with speaking(QUESTIONS, revision=revision, answer=PERSON) as client:
-        PERSON.answers = [{"action": "accept"}]
-        assert value(client.call("functions.Visit")) == "signed in"
-        params = client.asked[0]["params"]
-        assert (params["mode"], params["url"]) == ("url", "https://example.com/in")
+        PERSON.answers = [{"action": "accept"}, {"action": "accept"}]
+        for _ in range(2):
+            assert value(client.call("functions.Visit")) == "signed in"
+        asked = [question["params"] for question in client.asked]
+        for params in asked:
+            assert (params["mode"], params["url"]) == ("url", "https://example.com/in")
+        if revision != STATELESS:
+            assert asked[0]["elicitationId"] != asked[1]["elicitationId"]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -84,7 +84,7 @@ def test_a_foreign_name_is_misdirected(plain: Server, host: str) -> None:
     [
         *("http://evil.example", "https://evil.example:{port}", "null", "file://", "evil.example"),
         *("http://localhost.evil.example", "http://127.0.0.1.evil.example", "http://"),
-        *("chrome-extension://abcdef", "http://evil.example/http://localhost", "data:"),
+        *("chrome-extension://abcdef", "http://evil.example/http://localhost", "data:", ""),
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS"])

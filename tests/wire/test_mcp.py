@@ -12,14 +12,16 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from kuniumi import App, Audio, Contents, EmbeddedResource, Image, Message, ResourceLink, Text
 from kuniumi.core.call import Envelope
 from kuniumi.core.codec import dumps
 from kuniumi.core.content import Block
 from kuniumi.core.fault import Fault, Kind
+from kuniumi.core.operation import Operation
 from kuniumi.core.questions import Form, Question, Roots, Sampling, Visit
+from kuniumi.errors import DefinitionError
 from kuniumi.wire.jsonrpc import INVALID_PARAMS, Notification, Request, RpcError, read
 from kuniumi.wire.mcp import headers, messages, state
 from kuniumi.wire.mcp.listing import Lists
@@ -394,6 +396,64 @@ def test_arguments_are_repeated_and_found_to_be_the_same(arguments: Any, written
         assert headers.check_mirrors(less, operation, Raw(raw)) is not None
         other = {**sent, name: value + b"1"}
         assert headers.check_mirrors(other, operation, Raw(raw)) is not None
+
+
+@pytest.mark.parametrize(
+    ("sent", "arguments", "is_same"),
+    [
+        ("42.0", b'{"number":42}', True),
+        ("4.2e1", b'{"number":42}', True),
+        ("9007199254740993", b'{"number":9007199254740993}', True),
+        ("9007199254740992", b'{"number":9007199254740993}', False),  # as floats, they are one
+        ("1_0", b'{"number":10}', False),
+        ("nan", b'{"number":10}', False),
+        (" 10", b'{"number":10}', False),
+    ],
+)
+def test_numbers_in_headers_are_compared_to_the_last_digit(
+    sent: str, arguments: bytes, is_same: bool
+) -> None:
+    found = headers.check_mirrors({b"mcp-param-number": sent.encode()}, located(), Raw(arguments))
+    assert (found is None) == is_same
+
+
+STRAY: list[dict[str, Any]] = [
+    {"type": "object", "x-mcp-header": "A"},
+    {"properties": {"a": {"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}}},
+    {"properties": {"a": {"anyOf": [{"type": "string", "x-mcp-header": "A"}]}}},
+    {"$defs": {"A": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}},
+    {"if": {"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}},
+]
+REACHED: list[dict[str, Any]] = [
+    {"properties": {"a": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}},
+    {"properties": {"x-mcp-header": {"type": "string"}}},
+    {"properties": {"a": {"default": {"x-mcp-header": "A"}, "enum": [{"x-mcp-header": "A"}]}}},
+]
+
+
+@pytest.mark.parametrize("schema", STRAY, ids=str)
+def test_what_no_chain_of_properties_leads_to_cannot_be_marked(schema: dict[str, Any]) -> None:
+    assert isinstance(headers.read_mirrors(schema), str)
+    with pytest.raises(DefinitionError, match="marks no property"):
+        headers.check_marks(with_schema(schema))
+
+
+@pytest.mark.parametrize("schema", REACHED, ids=str)
+def test_what_a_chain_of_properties_leads_to_can_be_marked(schema: dict[str, Any]) -> None:
+    assert not isinstance(headers.read_mirrors(schema), str)
+    headers.check_marks(with_schema(schema))
+
+
+def with_schema(schema: dict[str, Any]) -> Operation:
+    """Make an operation whose author wrote its schema."""
+    app = App(name="Marked", version="1.0.0")
+
+    @app.function
+    def Marked(a: Any = None) -> None: ...
+
+    operation = app.service.registry.by_name["Marked"]
+    wording = structs.replace(operation.wording, schema={"type": "object", **schema})
+    return structs.replace(operation, wording=wording)
 
 
 # ---- what is remembered ------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class AsgiApp:
         method: str = scope["method"]
         fields = scope["headers"]
         headers: Headers = dict(fields)
-        if b"accept" in headers and len(headers) != len(fields):
+        if len(headers) != len(fields):
             headers = _joined(fields)
         path: str = scope["path"]
         root: str = scope.get("root_path") or self._root
@@ -240,9 +240,14 @@ _MCP = ("/mcp", "/mcp/")
 
 
 def _joined(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Read fields of which some came several times: `Accept` is one list (RFC 9110 §5.3)."""
-    accept = b", ".join(value for name, value in fields if name == b"accept")
-    return {**dict(fields), b"accept": accept}
+    """Read fields of which some came several times: each is one list (RFC 9110 §5.3).
+
+    Whoever looked at the first of two before us, and we at the last, would have seen two requests.
+    """
+    joined: dict[bytes, bytes] = {}
+    for name, value in fields:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined
 
 
 def _departure(receive: Receive) -> Callable[[], Awaitable[None]]:

@@ -8,6 +8,7 @@ answer it comes again, from the beginning, and gets as far as the next question.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.core.call import Ready
@@ -151,14 +152,12 @@ class _Direct:
     def __init__(self, terms: Terms, line: Line) -> None:
         self._terms = terms
         self._line = line
-        self._number = 0
 
     async def ask(self, question: Question) -> Mapping[str, Any]:
         ask = self._line.ask
         if ask is None or NEEDS[type(question)] not in self._terms.able:
             raise CannotAskError(what_is_asked(question), NEEDS[type(question)])
-        self._number += 1
-        params = question_params(question, self._terms.revision, f"{self._number}")
+        params = question_params(question, self._terms.revision, secrets.token_urlsafe(12))
         return await ask(question_method(question), params)
 
 

@@ -22,30 +22,32 @@ class Guard:
     def __init__(self, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = ()) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
-        self._found: dict[tuple[bytes, bytes, str], tuple[int, str] | None] = {}
+        self._found: dict[tuple[bytes, bytes | None, str], tuple[int, str] | None] = {}
 
     def check(
         self, headers: Mapping[bytes, bytes], server: tuple[str, int | None] | None
     ) -> tuple[int, str] | None:
         """Give the status and the reason of a refusal, if this is one."""
         host = headers.get(b"host", b"")
-        origin = headers.get(b"origin", b"")
+        origin = headers.get(b"origin")
         here = server[0] if server else ""
         key = (host, origin, here)
         if key not in self._found:
             if len(self._found) >= _MOST_REMEMBERED:
                 self._found.clear()
             self._found[key] = self._check(
-                host.decode("latin-1").lower(), origin.decode("latin-1").lower(), here
+                host.decode("latin-1").lower(),
+                None if origin is None else origin.decode("latin-1").lower(),
+                here,
             )
         return self._found[key]
 
-    def _check(self, host: str, origin: str, here: str) -> tuple[int, str] | None:
+    def _check(self, host: str, origin: str | None, here: str) -> tuple[int, str] | None:
         is_local = _is_local(here)
         name = _without_port(host)
         if host and not self._knows(host, name, is_local=is_local):
             return 421, f"Misdirected request: this server is not {host[:100]}: --allow-host {name}"
-        if origin and not self._trusts(origin, host, name, is_local=is_local):
+        if origin is not None and not self._trusts(origin, host, name, is_local=is_local):
             shown = origin[:100]
             return 403, f"Forbidden: pages of {shown} are not trusted: --allow-origin {shown}"
         return None

@@ -201,14 +201,17 @@ def shown(client: Client, name: str, start: Start) -> dict[str, Any]:
 
 def write(client: Client, file: Path, name: str, start: Start) -> None:
     """Put the entry into the client's file."""
-    target = file.resolve()  # it may be a link to where a person keeps such files
     try:
+        target = file.resolve()  # it may be a link to where a person keeps such files
         raw = target.read_bytes() if target.exists() else b""
         mode = target.stat().st_mode & 0o777 if target.exists() else None
         text = raw.removeprefix(_BOM).decode()
         path = (client.key, name)
         before = jsonc.get(text, path, comments=client.comments)
-        changed = jsonc.put(text, path, _merged(before, start, client), comments=client.comments)
+        entry = _merged(before, start, client)
+        if entry == before:
+            return
+        changed = jsonc.put(text, path, entry, comments=client.comments)
         data = (_BOM if raw.startswith(_BOM) else b"") + changed.encode()
         _replace(target, data, mode)
     except (UnicodeDecodeError, jsonc.BrokenError) as error:
@@ -222,6 +225,9 @@ def write(client: Client, file: Path, name: str, start: Start) -> None:
         raise UsageError(msg) from error
     except OSError as error:
         msg = f"{file} can't be written: {error.strerror or error}"
+        raise UsageError(msg) from error
+    except RuntimeError as error:  # what some Pythons make of links that go round in a circle
+        msg = f"{file} can't be written: it is a link that leads to itself"
         raise UsageError(msg) from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -34,6 +35,7 @@ NO_SUCH_REVISION = -32022
 MARK = "x-mcp-header"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?\Z")
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
 _START, _END = "=?base64?", "?="
 _PRIMITIVES = {"integer", "string", "boolean"}
 
@@ -140,11 +142,9 @@ def _check_mirror(headers: Headers, name: str, value: Any, kind: str) -> RpcErro
     return mismatch(f"the header {name} is {said!r}, but the body says {written!r}")
 
 
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _number(text: str) -> Decimal | str:
+    """Read a number to its last digit: two that are nearly the same are not."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else text
 
 
 def check_marks(operation: Operation) -> None:
@@ -161,6 +161,9 @@ def _gather(operation: Operation) -> Iterator[Mirror]:
         for name, header in operation.wording.headers.items()
     ]
     told = operation.wording.schema or schema
+    if _has_stray_mark(told):
+        msg = f"{where}: {_STRAY}: mark a parameter, or a field of one"
+        raise DefinitionError(msg)
     for path, header, part in [*marked, *_marked(told, ())]:
         dotted = ".".join(path)
         if not isinstance(header, str) or not _TOKEN.match(header):
@@ -188,9 +191,32 @@ def _marked(
         yield from _marked(part, (*path, name))
 
 
-# ---- the client's direction ------------------------------------------------------------------------
-
+_STRAY = f"its schema has {MARK!r} where it marks no property"
 _DEEPEST = 20
+_NOT_SCHEMAS = {"default", "const", "enum", "examples"}
+_BY_NAME = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+
+
+def _has_stray_mark(schema: Mapping[str, Any], depth: int = 0, *, reached: bool = True) -> bool:
+    """Whether something is marked to which no chain of properties leads from the root."""
+    if depth == 0 and MARK in schema:
+        return True
+    for keyword, value in schema.items():
+        if keyword in _NOT_SCHEMAS or depth > 2 * _DEEPEST:
+            continue
+        on_the_way = reached and keyword == "properties"
+        by_name = keyword in _BY_NAME and isinstance(value, dict)
+        parts = value.values() if by_name else value if isinstance(value, list) else (value,)
+        for part in parts:
+            if isinstance(part, dict) and (
+                (MARK in part and not on_the_way)
+                or _has_stray_mark(part, depth + 1, reached=on_the_way)
+            ):
+                return True
+    return False
+
+
+# ---- the client's direction ------------------------------------------------------------------------
 
 
 def read_mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...] | str:
@@ -198,6 +224,8 @@ def read_mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...] | str:
 
     A client must not call a tool whose schema marks what cannot be repeated.
     """
+    if _has_stray_mark(schema):
+        return _STRAY
     found: list[Mirror] = []
     taken: set[str] = set()
     for path, header, part in _marks_in(schema, ()):
