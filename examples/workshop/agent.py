@@ -3,6 +3,7 @@
     python agent.py "How is the weather in Oslo, Kyoto and Atlantis?" --provider anthropic
     python agent.py --look Oslo Atlantis            # without any model
     python agent.py "…" --provider openai --base-url http://127.0.0.1:9000   # with standin.py
+    python agent.py "…" --stream                    # each word as it comes
 
 The tools are those of the weather example, started as a process; name other servers with --server.
 """
@@ -36,14 +37,28 @@ async def look(tools: agent.Toolbox, city: str) -> str:
     return f"{city}: {answer.text}"
 
 
-async def converse(question: str, provider: str, base_url: str | None, servers: list[Any]) -> str:
+async def converse(given: argparse.Namespace, servers: list[Any]) -> str:
     """Let a model answer, with as many rounds of tools as it wants."""
-    client = connect(provider, base_url)
-    chat = provider == "openai-chat"
+    client = connect(given.provider, given.base_url)
+    model, chat = MODELS[given.provider], given.provider == "openai-chat"
+    on_piece = show if given.stream else None
     async with agent.Toolbox(*servers) as tools:
-        run = await agent.run(client, MODELS[provider], question, tools, rounds=10, chat=chat)
+        run = await agent.run(
+            client, model, given.question, tools, rounds=10, chat=chat, on_piece=on_piece
+        )
         print(tools.stats, file=sys.stderr)
-    return f"{run.text}\n({run.rounds} rounds, {run.stopped})"
+    text = "" if given.stream else run.text  # it was shown as it came
+    return f"{text}\n({run.rounds} rounds, {run.stopped})"
+
+
+def show(piece: agent.Piece) -> None:
+    """Show what the model says, and on the side what it thinks and calls."""
+    if piece.kind == "content":
+        print(piece.text, end="", flush=True)
+    elif piece.name:
+        print(f"\n[{piece.name}]", file=sys.stderr)
+    elif piece.kind == "thinking":
+        print(piece.text, end="", file=sys.stderr, flush=True)
 
 
 def connect(provider: str, base_url: str | None) -> Any:
@@ -71,6 +86,7 @@ async def main() -> None:
     parser.add_argument("--provider", choices=MODELS, default="openai")
     parser.add_argument("--base-url")
     parser.add_argument("--server", action="append", help="an address, or a command")
+    parser.add_argument("--stream", action="store_true", help="show each word as it comes")
     parser.add_argument("--look", nargs="+", metavar="CITY")
     given = parser.parse_args()
     servers = given.server or [[sys.executable, str(WEATHER), "mcp"]]
@@ -79,7 +95,7 @@ async def main() -> None:
             for city in given.look:
                 print(await look(tools, city))
         return
-    print(await converse(given.question, given.provider, given.base_url, servers))
+    print(await converse(given, servers))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
     ├── FunctionError     raised *by a function* to say "this failed, as can be expected"
     ├── AnswerError       a tool's answer is not what an agent took it for
     ├── ServerError       a server of tools cannot be reached, or does not speak as it should
+    ├── StreamError       what a model said in pieces broke off before the model was done
     ├── CannotAskError    raised *inside a function* that asks a caller who can't be asked
     └── DeclinedError     raised *inside a function* whose caller would not answer
 
@@ -78,6 +79,10 @@ class ServerError(KuniumiError):
         super().__init__(message)
         self.may_have_run = may_have_run
         self.retry_after = retry_after
+
+
+class StreamError(KuniumiError):
+    """What a model said in pieces broke off before the model was done: half a turn has no answer."""
 
 
 class CannotAskError(KuniumiError):

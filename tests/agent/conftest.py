@@ -18,6 +18,7 @@ SOURCE = HERE.parents[1] / "src"
 Wrong = list[tuple[Any, str]]
 Validate = Callable[[Iterable[tuple[str, Any]]], Wrong]
 StreamThere = Callable[[dict[str, list[Any]]], dict[str, dict[str, Any]]]
+ConverseThere = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 ReadThere = Callable[[list[Any]], list[dict[str, Any]]]
 
 
@@ -43,6 +44,17 @@ def stream_there() -> StreamThere:
         sent = [{"as": provider, "what": events} for provider, events in streams.items()]
         said = _lines(python, HERE / "stream_objects.py", sent)
         return dict(zip(streams, map(json.loads, said), strict=True))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def converse_there() -> ConverseThere:
+    """Hold conversations through the providers' own clients, one after another."""
+    python = _python("KUNIUMI_MODELS")
+
+    def run(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in _lines(python, HERE / "converse.py", asked)]
 
     return run
 
@@ -77,7 +89,7 @@ def _lines(python: Path, program: Path, sent: list[Any]) -> list[str]:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]

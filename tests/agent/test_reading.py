@@ -803,6 +803,7 @@ def test_the_public_names_are_these() -> None:
         "ServerError",
         "Stats",
         "Stream",
+        "StreamError",
         "Telemetry",
         "Tool",
         "ToolCall",

@@ -12,10 +12,25 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from anthropic.types import MessageParam, ToolParam  # type: ignore[import-not-found]
+from anthropic.types import (  # type: ignore[import-not-found]
+    Message,
+    MessageParam,
+    RawMessageStreamEvent,
+    ToolParam,
+)
 from google.genai import types as gemini  # type: ignore[import-not-found]
-from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam  # type: ignore[import-not-found]
-from openai.types.responses import FunctionToolParam  # type: ignore[import-not-found]
+from openai.types.chat import (  # type: ignore[import-not-found]
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionFunctionToolParam,
+    ChatCompletionMessageParam,
+)
+from openai.types.responses import (  # type: ignore[import-not-found]
+    FunctionToolParam,
+    Response,
+    ResponseInputItemParam,
+    ResponseStreamEvent,
+)
 from openai.types.responses.response_input_item_param import FunctionCallOutput  # type: ignore[import-not-found]
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,6 +39,7 @@ warnings.simplefilter("ignore")  # what the packages say of themselves
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 _responses = TypeAdapter[Any](FunctionCallOutput)
+_item = TypeAdapter[Any](ResponseInputItemParam)
 _chat = TypeAdapter[Any](ChatCompletionMessageParam)
 _anthropic = TypeAdapter[Any](MessageParam)
 _openai_tool = TypeAdapter[Any](FunctionToolParam)
@@ -88,6 +104,38 @@ def gemini_content(messages: list[Any]) -> Iterator[str]:
                     yield "media without bytes"
 
 
+def conversation(valid: TypeAdapter[Any]) -> Callable[[list[Any]], Iterator[str]]:
+    """Hold all messages of a conversation against the type of one."""
+
+    def check(messages: list[Any]) -> Iterator[str]:
+        for message in messages:
+            yield from _unknown(message, valid.validate_python(message, strict=True), "")
+
+    return check
+
+
+def gemini_conversation(messages: list[Any]) -> Iterator[str]:
+    for message in messages:
+        content = gemini.Content.model_validate(message)
+        if not content.parts or content.role not in {"user", "model"}:
+            yield f"a content of {content.role} with {content.parts}"
+
+
+def told(whole: Any, event: Any) -> Callable[[list[Any]], Iterator[str]]:
+    """Hold a response, and the events of its stream, against the types that a package reads them as."""
+    valid_whole, valid_event = TypeAdapter[Any](whole), TypeAdapter[Any](event)
+
+    def check(sent: list[Any]) -> Iterator[str]:
+        response, *events = sent
+        valid_whole.validate_python(response)
+        for each in events:
+            if each.get("type") != "ping":  # the package keeps it to itself
+                valid_event.validate_python(each)
+        yield from ()
+
+    return check
+
+
 def openai_tools(tools: list[Any]) -> Iterator[str]:
     for tool in tools:
         _openai_tool.validate_python(tool, strict=True)
@@ -127,6 +175,8 @@ def gemini_tools(tools: list[Any]) -> Iterator[str]:
 
 def _unknown(sent: Any, valid: Any, path: str) -> Iterator[str]:
     """Typed dicts let unknown keys pass without a word; the services don't."""
+    if isinstance(sent, list) and hasattr(valid, "__next__"):
+        valid = list(valid)  # an iterable of blocks is held against its type only when it is read
     if isinstance(sent, dict) and isinstance(valid, dict):
         for key in sent:
             if key not in valid:
@@ -197,6 +247,14 @@ CHECKS: dict[str, Callable[[list[Any]], Iterator[str]]] = {
     "openai_chat": openai_chat,
     "anthropic": anthropic,
     "gemini": gemini_content,
+    "openai_told": told(Response, ResponseStreamEvent),
+    "openai-chat_told": told(ChatCompletion, ChatCompletionChunk),
+    "anthropic_told": told(Message, RawMessageStreamEvent),
+    "gemini_told": told(gemini.GenerateContentResponse, gemini.GenerateContentResponse),
+    "openai_conversation": conversation(_item),
+    "openai-chat_conversation": conversation(_chat),
+    "anthropic_conversation": conversation(_anthropic),
+    "gemini_conversation": gemini_conversation,
     "openai_tools": openai_tools,
     "openai_chat_tools": openai_chat_tools,
     "anthropic_tools": anthropic_tools,

@@ -67,12 +67,15 @@ def weather() -> list[str]:
     return ["--server", f"{sys.executable} {WORKSHOP.parent / 'weather' / 'app.py'} mcp"]
 
 
+@pytest.mark.parametrize("how", [[], ["--stream"]], ids=["at once", "streaming"])
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_conversation_with_tools_through_the_real_packages(provider: str, standin: str) -> None:
+def test_a_conversation_with_tools_through_the_real_packages(
+    provider: str, how: list[str], standin: str
+) -> None:
     folder = os.environ.get("KUNIUMI_MODELS")
     if not folder:
         pytest.skip("KUNIUMI_MODELS is not set: ./dev test sets it")
-    words = [QUESTION, "--provider", provider, "--base-url", standin, *weather()]
+    words = [QUESTION, "--provider", provider, "--base-url", standin, *how, *weather()]
     oslo, atlantis, rest = run_agent(f"{folder}/python", *words).split(" | ")
     kyoto, ending = rest.splitlines()
     assert '"temperature":5.0' in oslo

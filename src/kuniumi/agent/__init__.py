@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kuniumi.agent.stream import Piece, Stream, ToolCall
     from kuniumi.agent.telemetry import Telemetry
     from kuniumi.agent.tools import Tool, Tools
-    from kuniumi.errors import AnswerError, ServerError
+    from kuniumi.errors import AnswerError, ServerError, StreamError
 
 __all__ = [
     "Answer",
@@ -43,6 +43,7 @@ __all__ = [
     "ServerError",
     "Stats",
     "Stream",
+    "StreamError",
     "Telemetry",
     "Tool",
     "ToolCall",
@@ -55,7 +56,8 @@ __all__ = [
 - `read` makes an `Answer` out of whatever a tool sent; it has `Block`s, and a `Failure` if it is one.
 - `AnswerError` is raised by `answer.as_type`; `Problem`s come from `answer.check`.
 - `Tools` holds every `Tool` a model may call, in the form each provider wants.
-- `Stream` puts together what a model says in pieces: `Piece`s of text, and `ToolCall`s.
+- `Stream` puts together what a model says in pieces: `Piece`s of text, and `ToolCall`s; one that broke
+  off is a `StreamError` to who would answer it.
 - `Stats` counts answers; `Telemetry` tells OpenTelemetry of calls.
 - `Toolbox` finds the tools of servers and calls them; a `Server` says more of one than its address,
   a `Question` is what one asks a person, `ServerError` what opening one may raise. `with` gives a
@@ -77,6 +79,7 @@ _HOMES = {
     "ServerError": "kuniumi.errors",
     "Stats": "kuniumi.agent.stats",
     "Stream": "kuniumi.agent.stream",
+    "StreamError": "kuniumi.errors",
     "Telemetry": "kuniumi.agent.telemetry",
     "Tool": "kuniumi.agent.tools",
     "ToolCall": "kuniumi.agent.stream",

@@ -9,25 +9,31 @@ count; a whole is taken where no delta can have come.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from kuniumi.agent.assembling import is_first
 from kuniumi.agent.json_text import ABSENT, parse, write
+
+if TYPE_CHECKING:
+    from kuniumi.agent.turns import Wire
 
 
 class Step(Struct, frozen=True):
     """One thing that happened: words came, a call began or grew, the model came to an end.
 
-    `key` is the call's place in its stream; `whole` says that `text` is all of its arguments.
+    `key` is the call's place in its stream; `whole` says that `text` is all of its arguments;
+    `extra` is what else was said of it.
     """
 
-    kind: Literal["content", "thinking", "call", "finish"]
+    kind: Literal["content", "thinking", "call", "finish", "error"]
     text: str = ""
     key: Any = None
     id: str = ""
     name: str = ""
     whole: bool = False
+    extra: dict[str, Any] = {}
 
 
 def event_of(chunk: Any) -> Any:
@@ -37,22 +43,44 @@ def event_of(chunk: Any) -> Any:
     return inner if kind == "chunk" and inner is not None else chunk
 
 
-def read_event(event: dict[str, Any]) -> list[Step] | None:
-    """Give the steps of a provider's event; None if it is none."""
+def is_repeated(chunk: Any) -> bool:
+    """Whether a helper's object tells only what the events beside it have told."""
+    kind = getattr(chunk, "type", None)
+    return isinstance(kind, str) and hasattr(chunk, _SAID_ALREADY.get(kind, " "))
+
+
+def wire_of(event: dict[str, Any]) -> Wire | None:
+    """Give the wire that an event is of; nothing for what any may have, or none."""
     kind = event.get("type")
     if isinstance(kind, str):
         if kind.startswith("response."):
-            return _read_responses(kind, event)
+            return "openai"
         if kind in _ANTHROPIC:
-            return _read_anthropic(kind, event)
-        if kind in _SAID_ALREADY and event.keys() & {"snapshot", "parsed", "partial_json"}:
-            return []
+            return None if kind == "ping" else "anthropic"
     if isinstance(event.get("choices"), list):
-        return _read_chat(event)
-    if isinstance(event.get("candidates"), list):
-        return _read_gemini(event)
-    if "usage_metadata" in event or "usageMetadata" in event or "prompt_feedback" in event:
+        return "openai_chat"
+    if isinstance(event.get("candidates"), list) or not _ABOUT_GEMINI.isdisjoint(event):
+        return "gemini"
+    return None
+
+
+def read_event(event: dict[str, Any]) -> list[Step] | None:
+    """Give the steps of a provider's event; None if it is none."""
+    match wire_of(event):
+        case "openai":
+            return _read_responses(event["type"], event)
+        case "anthropic":
+            return _read_anthropic(event["type"], event)
+        case "openai_chat":
+            return _read_chat(event)
+        case "gemini":
+            return _read_gemini(event)
+    kind = event.get("type")
+    if kind == "ping" or (isinstance(kind, str) and _SAID_ALREADY.get(kind, " ") in event):
         return []
+    error = event.get("error", event)
+    if kind == "error" and isinstance(error, dict) and isinstance(error.get("message"), str):
+        return [Step("error", error["message"])]
     return None
 
 
@@ -71,6 +99,7 @@ def read_calls(calls: list[Any]) -> list[Step]:
         text = _json(arguments)
         # Some send deltas that say only whose they are; what is an object by itself is no delta.
         whole = isinstance(arguments, dict) or (index is None and parse(text) is not ABSENT)
+        known = _OF_A_CALL if function is not call else _OF_A_CALL | call.keys()
         steps.append(
             Step(
                 "call",
@@ -79,9 +108,13 @@ def read_calls(calls: list[Any]) -> list[Step]:
                 id=_text(call.get("id") or call.get("call_id")),
                 name=_text(function.get("name")),
                 whole=whole,
+                extra={k: v for k, v in call.items() if k not in known and v is not None},
             )
         )
     return steps
+
+
+_OF_A_CALL = frozenset({"index", "id", "call_id", "type", "function"})
 
 
 # ---- OpenAI ----------------------------------------------------------------------------------------
@@ -103,9 +136,18 @@ def _read_responses(kind: str, event: dict[str, Any]) -> list[Step]:
             item = event.get("item")
             if isinstance(item, dict) and item.get("type") in {"function_call", "custom_tool_call"}:
                 return [_read_item(item, event, whole=kind.endswith("done"))]
-        case "response.completed" | "response.incomplete" | "response.failed":
+        case "response.completed" | "response.incomplete":
             return [Step("finish", kind.removeprefix("response."))]
+        case "response.failed" | "response.cancelled":
+            why = kind.removeprefix("response.")
+            return [Step("finish", why), Step("error", _why_failed(event) or why)]
     return []
+
+
+def _why_failed(event: dict[str, Any]) -> str:
+    response = event.get("response")
+    error = response.get("error") if isinstance(response, dict) else None
+    return _text(error.get("message")) if isinstance(error, dict) else ""
 
 
 def _read_item(item: dict[str, Any], event: dict[str, Any], *, whole: bool) -> Step:
@@ -123,7 +165,7 @@ def _read_item(item: dict[str, Any], event: dict[str, Any], *, whole: bool) -> S
 def _read_chat(event: dict[str, Any]) -> list[Step]:
     steps = []
     for choice in event["choices"]:
-        if not isinstance(choice, dict) or choice.get("index") not in {0, None}:
+        if not is_first(choice):
             continue  # another answer to the same question
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else choice.get("message")
@@ -149,22 +191,25 @@ _ANTHROPIC = frozenset(
         *("content_block_delta", "content_block_stop", "ping"),
     }
 )
-# What its helper tells beside the events themselves, and OpenAI's helper for chats.
-_SAID_ALREADY = frozenset(
-    {
-        *(
-            "text",
-            "thinking",
-            "input_json",
-            "citation",
-            "signature",
-            "content.delta",
-            "content.done",
-        ),
-        *("refusal.delta", "refusal.done", "tool_calls.function.arguments.delta"),
-        *("tool_calls.function.arguments.done", "logprobs.content.delta", "logprobs.content.done"),
-    }
-)
+# What the helpers of Anthropic's and OpenAI's packages tell beside the events themselves, and a field
+# by which it is told from what a model may have said.
+_SAID_ALREADY = {
+    "text": "snapshot",
+    "thinking": "snapshot",
+    "input_json": "partial_json",
+    "citation": "snapshot",
+    "signature": "signature",
+    "content.delta": "delta",
+    "content.done": "content",
+    "refusal.delta": "delta",
+    "refusal.done": "refusal",
+    "tool_calls.function.arguments.delta": "arguments",
+    "tool_calls.function.arguments.done": "arguments",
+    "logprobs.content.delta": "content",
+    "logprobs.content.done": "content",
+    "logprobs.refusal.delta": "refusal",
+    "logprobs.refusal.done": "refusal",
+}
 
 
 def _read_anthropic(kind: str, event: dict[str, Any]) -> list[Step]:
@@ -198,10 +243,14 @@ def _read_anthropic(kind: str, event: dict[str, Any]) -> list[Step]:
 # ---- Gemini ----------------------------------------------------------------------------------------
 
 
+_ABOUT_GEMINI = frozenset({"usage_metadata", "usageMetadata", "prompt_feedback", "promptFeedback"})
+
+
 def _read_gemini(event: dict[str, Any]) -> list[Step]:
     steps: list[Step] = []
-    for candidate in event["candidates"]:
-        if not isinstance(candidate, dict) or candidate.get("index") not in {0, None}:
+    candidates = event.get("candidates")
+    for candidate in candidates if isinstance(candidates, list) else ():
+        if not is_first(candidate):
             continue
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
@@ -209,8 +258,12 @@ def _read_gemini(event: dict[str, Any]) -> list[Step]:
             if isinstance(part, dict):
                 steps.extend(_read_part(part))
         reason = candidate.get("finish_reason") or candidate.get("finishReason")
-        if reason:
+        if reason and reason != "CONTINUATION":  # the package asks for the rest, or its user does
             steps.append(Step("finish", _text(reason)))
+    feedback = event.get("prompt_feedback") or event.get("promptFeedback")
+    if isinstance(feedback, dict):
+        blocked = feedback.get("block_reason") or feedback.get("blockReason")
+        steps += [Step("finish", _text(blocked))] if blocked else []
     return steps
 
 

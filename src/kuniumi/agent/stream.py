@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from msgspec import Struct
 
 from kuniumi.agent import events
+from kuniumi.agent.assembling import Assembly
 from kuniumi.agent.json_text import parse, write
 from kuniumi.agent.plain import fields_of, make_plain
+from kuniumi.agent.sdk_objects import dump
 from kuniumi.agent.words import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 
 _KNOWN = frozenset({"content", "thinking", "reasoning_content", "tool_calls"})
 _MAX_HELD = 16_000_000
@@ -38,6 +40,7 @@ class Piece(Struct, frozen=True):
     kind: Literal["thinking", "content", "tool_call"]
     text: str = ""
     index: int | None = None  # which of the calls grew
+    name: str = ""  # the tool's, in the first piece of a call
 
 
 class ToolCall(Struct, frozen=True):
@@ -58,29 +61,37 @@ class ToolCall(Struct, frozen=True):
 class _Growing:
     """A call of which more may come."""
 
-    __slots__ = ("arguments", "id", "key", "name")
+    __slots__ = ("extra", "id", "key", "name", "pieces")
 
     def __init__(self, key: Any) -> None:
         self.key = key
         self.id = ""
         self.name = ""
-        self.arguments: list[str] = []
+        self.pieces: list[str] = []
+        self.extra: dict[str, Any] = {}
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.pieces)
 
 
 class Stream:
     """Puts a stream together.
 
-    stream = agent.Stream()
-    async for chunk in chunks:
-        for piece in stream.feed(chunk):
+        stream = agent.Stream()
+        async for piece in stream.read(chunks):    # or `for`, if the chunks come without awaiting
             print(piece.text, end="")
-    stream.end()
-    stream.content, stream.thinking, stream.tool_calls
+        messages += await tools.reply(stream)
+
+    `feed` takes the chunks one by one, and `end` says that there are no more.
     """
 
     def __init__(self) -> None:
         self.extras: dict[str, Any] = {}
         self.finish_reason: str | None = None
+        self.trouble = ""  # what the service said that went wrong
+        self._assembly = Assembly()
+        self._ended = False
         self._content: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[_Growing] = []
@@ -103,7 +114,22 @@ class Stream:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls that the model has made so far, in their order."""
-        return tuple(ToolCall(each.id, each.name, "".join(each.arguments)) for each in self._calls)
+        return tuple(ToolCall(each.id, each.name, each.arguments) for each in self._calls)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the model came to its end; a stream that broke off before never will."""
+        if self._assembly.wire is None:
+            return self._ended and not self.trouble
+        return self.finish_reason is not None and not self.trouble
+
+    @property
+    def response(self) -> dict[str, Any] | None:
+        """The whole response, as its provider gives it to those who don't stream; once it is done."""
+        if not self.is_done:
+            return None
+        found: dict[str, Any] = dump(self._assembly.whole(self._calls, self.content))
+        return found
 
     def feed(self, chunk: Any) -> list[Piece]:
         """Take one chunk; give what is new and sure."""
@@ -115,6 +141,8 @@ class Stream:
             return self._take_text(chunk)
         pieces = self._flush()
         try:
+            if events.is_repeated(chunk):
+                return pieces
             plain = chunk if type(chunk) is dict else self._plain(chunk)
             pieces += self._take_object(plain)
         except Exception:  # noqa: BLE001 - an object may run code of its own, and that may fail
@@ -129,13 +157,30 @@ class Stream:
         if self._half:
             self._half = ""
             pieces += self._say("\ufffd")
+        self._ended = True
         return pieces
 
-    def read(self, chunks: Iterable[Any]) -> Iterator[Piece]:
-        """Go through a whole stream, piece by piece."""
+    @overload
+    def read(self, chunks: AsyncIterable[Any]) -> AsyncIterator[Piece]: ...
+    @overload
+    def read(self, chunks: Iterable[Any]) -> Iterator[Piece]: ...
+    def read(self, chunks: Any) -> AsyncIterator[Piece] | Iterator[Piece]:
+        """Go through a whole stream, piece by piece, with `async for` if its chunks need that."""
+        if hasattr(chunks, "__aiter__"):
+            return self._read_later(chunks)
+        return self._read(chunks)
+
+    def _read(self, chunks: Iterable[Any]) -> Iterator[Piece]:
         for chunk in chunks:
             yield from self.feed(chunk)
         yield from self.end()
+
+    async def _read_later(self, chunks: AsyncIterable[Any]) -> AsyncIterator[Piece]:
+        async for chunk in chunks:
+            for piece in self.feed(chunk):
+                yield piece
+        for piece in self.end():
+            yield piece
 
     # ---- text ----
 
@@ -204,15 +249,20 @@ class Stream:
     def _plain(self, chunk: Any) -> Any:
         if isinstance(chunk, (bool, int, float, list, tuple)) or fields_of(chunk) is None:
             return make_plain(chunk, [])
-        return make_plain(events.event_of(chunk), [])
+        return dump(events.event_of(chunk))
 
     def _take_object(self, chunk: Any) -> list[Piece]:
         if isinstance(chunk, dict):
-            steps = events.read_event(chunk)
+            wire = events.wire_of(chunk)
+            steps = events.read_event(
+                chunk if wire is None else self._assembly.take(wire, dump(chunk))
+            )
             if steps is not None:
                 return self._take_steps(steps)
             if not _KNOWN.isdisjoint(chunk):
                 return self._take_envelope(chunk)
+            if self._assembly.wire is not None and isinstance(chunk.get("type"), str):
+                return []  # an event that came up later than this was written
         if isinstance(chunk, str):
             return self._say(chunk)
         return self._say(write(chunk, [])[1])
@@ -242,21 +292,25 @@ class Stream:
                 pieces += self._think(clean(step.text))
             elif step.kind == "finish":
                 self.finish_reason = step.text
+            elif step.kind == "error":
+                self.trouble = self.trouble or clean(step.text)
             else:
                 pieces += self._take_call(step)
         return pieces
 
     def _take_call(self, step: events.Step) -> list[Piece]:
         index, call = self._find_call(step)
+        begun = step.name if not call.name else ""
         call.id = call.id or step.id
         call.name = call.name or step.name
+        call.extra.update(step.extra)
         text = clean(step.text)
         if not step.whole:
-            call.arguments.append(text)
+            call.pieces.append(text)
         elif text:
-            text = "" if "".join(call.arguments) == text else text
-            call.arguments = [clean(step.text)]
-        return [Piece("tool_call", text, index)]
+            text = "" if call.arguments == text else text
+            call.pieces = [clean(step.text)]
+        return [Piece("tool_call", text, index, begun)]
 
     def _find_call(self, step: events.Step) -> tuple[int, _Growing]:
         """Give the call a step is about: by its place in the stream, else by its id."""

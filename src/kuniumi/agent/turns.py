@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from kuniumi.agent.json_text import parse
-from kuniumi.agent.plain import make_plain
+from kuniumi.agent.sdk_objects import dump
 from kuniumi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Wire = Literal["openai", "openai_chat", "anthropic", "gemini"]
 
-_LEFT_OUT = frozenset({"parsed", "parsed_arguments"})
-"""What the packages add to what was sent."""
+_ADDED = frozenset({"parsed", "parsed_arguments", "parsed_output"})
+"""What the packages' helpers add to what was sent."""
 
 
 class Wanted(Struct, frozen=True):
@@ -45,7 +45,7 @@ class Turn(Struct, frozen=True):
 
 def read_turn(response: Any) -> Turn:
     """Read a response; `UsageError` if it is none of a provider that is known."""
-    plain = _plain(response)
+    plain = dump(response)
     if isinstance(plain, dict):
         for key, reader in _READERS.items():
             if isinstance(plain.get(key), list):
@@ -72,9 +72,14 @@ def respond(turn: Turn, answered: Sequence[Answered], how: Rendering) -> list[di
 
 
 def _read_responses(plain: dict[str, Any]) -> Turn:
-    items = _objects(plain["output"])
+    items = [_sent(item) for item in _objects(plain["output"])]
     calls = [
-        _wanted(item.get("call_id"), item.get("name"), item.get("arguments"))
+        _wanted(
+            item.get("call_id"),
+            item.get("name"),
+            item.get("arguments"),
+            is_cut=item.get("status") == "incomplete",
+        )
         for item in items
         if item.get("type") == "function_call"
     ]
@@ -85,6 +90,9 @@ def _read_responses(plain: dict[str, Any]) -> Turn:
         for part in _objects(item.get("content"))
         if isinstance(part.get("text"), str)
     ]
+    for item in items:
+        if item.get("type") == "message":
+            item["content"] = [_sent(part) for part in _objects(item.get("content"))]
     return Turn("openai", items, calls, "".join(said))
 
 
@@ -93,24 +101,50 @@ def _read_chat(plain: dict[str, Any]) -> Turn:
     message = choices[0].get("message") if choices else None
     if not isinstance(message, dict):
         return Turn("openai_chat", [], [])
+    content = message.get("content")
+    kept = {"role": "assistant", "content": content, **_sent(message)}
+    kept.pop("annotations", None)  # for who reads: no model is told them again
+    made = [_read_made(call) for call in _objects(kept.pop("tool_calls", None))]
+    if made:
+        kept["tool_calls"] = made
+    is_cut = choices[0].get("finish_reason") == "length"
     calls = [
-        _wanted(call.get("id"), call["function"].get("name"), call["function"].get("arguments"))
-        for call in _objects(message.get("tool_calls"))
+        _wanted(
+            call.get("id"),
+            call["function"].get("name"),
+            call["function"].get("arguments"),
+            is_cut=is_cut and call is made[-1],
+        )
+        for call in made
         if isinstance(call.get("function"), dict)
     ]
-    content = message.get("content")
-    kept = {"role": "assistant", "content": content, **message}
     text = content if isinstance(content, str) else ""
     return Turn("openai_chat", [kept], calls, text)
 
 
+def _read_made(call: dict[str, Any]) -> dict[str, Any]:
+    """Give a call of a chat as it was sent: its place in the stream is a helper's."""
+    function = call.get("function")
+    named = {"function": _sent(function)} if isinstance(function, dict) else {}
+    return {key: item for key, item in {**_sent(call), **named}.items() if key != "index"}
+
+
 def _read_anthropic(plain: dict[str, Any]) -> Turn:
-    blocks = _objects(plain["content"])
+    blocks = [_sent(block) for block in _objects(plain["content"])]
+    is_cut = plain.get("stop_reason") == "max_tokens"
     calls = [
-        _wanted(block.get("id"), block.get("name"), block.get("input"))
+        _wanted(
+            block.get("id"),
+            block.get("name"),
+            block.get("input"),
+            is_cut=is_cut and block is blocks[-1],
+        )
         for block in blocks
         if block.get("type") == "tool_use"
     ]
+    for block in blocks:
+        if "input" in block and not isinstance(block["input"], dict):
+            block["input"] = {}  # it has to be an object, even where the model sent none
     said = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     kept = [{"role": "assistant", "content": blocks}] if blocks else []
     return Turn("anthropic", kept, calls, "".join(said))
@@ -141,30 +175,23 @@ _READERS: dict[str, Callable[[dict[str, Any]], Turn]] = {
 }
 
 
-def _wanted(call_id: Any, name: Any, arguments: Any) -> Wanted:
+def _wanted(call_id: Any, name: Any, arguments: Any, *, is_cut: bool = False) -> Wanted:
+    """Read a call; one that was cut off before its arguments is none that can be made."""
     if isinstance(arguments, str):
         arguments = parse(arguments) if arguments.strip() else {}
     elif arguments is None:
         arguments = {}
+    usable = isinstance(arguments, dict) and bool(arguments or not is_cut)
     return Wanted(
         call_id if isinstance(call_id, str) else "",
         name if isinstance(name, str) else "",
-        arguments if isinstance(arguments, dict) else None,
+        arguments if usable else None,
     )
 
 
-def _plain(response: Any) -> Any:
-    """Give a response as plain data, without what was never sent."""
-    dump = getattr(response, "model_dump", None)
-    if dump is None or isinstance(response, dict):
-        return make_plain(response, [])
-    return _without(dump(mode="json", exclude_none=True, warnings=False))
-
-
-def _without(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {key: _without(item) for key, item in found.items() if key not in _LEFT_OUT}
-    return [_without(item) for item in found] if isinstance(found, list) else found
+def _sent(found: dict[str, Any]) -> dict[str, Any]:
+    """Give an object as it was sent, without nulls and without what a helper added to it."""
+    return {key: item for key, item in found.items() if key not in _ADDED and item is not None}
 
 
 def _objects(found: Any) -> list[dict[str, Any]]:
