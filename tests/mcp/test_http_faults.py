@@ -202,6 +202,7 @@ def test_a_version_nobody_speaks_in_a_header_alone_is_refused(
         {"mcp-method": "TOOLS/CALL"},
         {"mcp-method": None},
         {"mcp-method": ""},
+        {"mcp-method": "=?base64?dG9vbHMvY2FsbA==?="},  # only names may be encoded
         {"mcp-name": "functions.Same"},
         {"mcp-name": "Functions.Add"},
         {"mcp-name": None},
@@ -244,6 +245,33 @@ def test_a_header_that_comes_twice_is_not_only_its_last(
         b"POST /mcp HTTP/1.1\r\n%b\r\n%b%b\r\n%b" % (repeated, accept, head, body)
     )
     assert reply.status == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"mcp-protocol-version": "1999-01-01"}, 400, -32022),
+        ({"mcp-method": "tools/call"}, 400, -32020),
+        ({"mcp-method": "notifications/cancelled"}, 202, None),
+        ({"mcp-method": None}, 202, None),
+        ({"mcp-protocol-version": None}, 202, None),
+    ],
+)
+def test_headers_of_a_notification_have_to_fit_it(
+    poster: Poster, headers: dict[str, str | None], status: int, code: int | None
+) -> None:
+    said = {"requestId": 1, "_meta": meta()}
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": said}
+    reply = poster.post(cancelled, headers)
+    assert reply.status == status
+    assert [message["error"]["code"] for message in messages_of(reply)] == ([code] if code else [])
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_a_version_nobody_speaks_is_refused_before_all_else(hostile: Server, method: str) -> None:
+    reply = hostile.request(method, "/mcp", headers={"mcp-protocol-version": "1999-01-01"})
+    assert reply.status == 400
+    assert reply.json["error"]["code"] == -32022
 
 
 def test_a_header_may_be_encoded(poster: Poster) -> None:

@@ -106,6 +106,8 @@ class Endpoint:
                 return
         if type(message) is Request:
             await self._request(exchange, message, session)
+        elif (error := _misfit(exchange.headers, message)) is not None:
+            await exchange.refuse(400, error)
         elif message is not None:
             await self._message(exchange, message, session)
         else:
@@ -267,6 +269,16 @@ def _version(headers: Headers) -> str:
     return headers.get(b"mcp-protocol-version", b"").decode("latin-1").strip()
 
 
+def _misfit(headers: Headers, message: Message | RpcError | None) -> RpcError | None:
+    """Tell what is wrong with the headers of what is no request."""
+    said = _version(headers)
+    if said and said not in REVISIONS and not isinstance(message, RpcError):
+        return no_such_revision(said)
+    if isinstance(message, Notification) and b"mcp-method" in headers:
+        return mirrored.check_method(headers, message.method)
+    return None
+
+
 def _stated(
     headers: Headers, request: Request, params: AnyParams, said: str, operation: Operation | None
 ) -> Terms | RpcError:
@@ -279,13 +291,13 @@ def _stated(
     terms = stated(params.meta)
     if isinstance(terms, RpcError):
         return terms
-    error = mirrored.check(headers, mirrored.METHOD, request.method)
+    error = mirrored.check_method(headers, request.method)
     if error is not None:
         return error
     if isinstance(params, messages.ReadResource):
-        return mirrored.check(headers, mirrored.NAME, params.uri) or terms
+        return mirrored.check_name(headers, params.uri) or terms
     if isinstance(params, (messages.CallTool, messages.GetPrompt)):
-        error = mirrored.check(headers, mirrored.NAME, params.name)
+        error = mirrored.check_name(headers, params.name)
         if error is None and operation is not None and type(params) is messages.CallTool:
             error = mirrored.check_mirrors(headers, operation, params.arguments)
     return error or terms

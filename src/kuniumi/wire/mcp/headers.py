@@ -45,22 +45,29 @@ def mismatch(said: str) -> RpcError:
     return RpcError(MISMATCH, f"Header mismatch: {said}")
 
 
-METHOD, NAME = b"mcp-method", b"mcp-name"
-
-
-def check(headers: Headers, header: bytes, value: str) -> RpcError | None:
-    """Compare a header with what the body says."""
-    found = headers.get(header)
-    if found == value.encode():
+def check_method(headers: Headers, method: str) -> RpcError | None:
+    """Compare the header of the method with what the body says; it is never encoded."""
+    found = headers.get(b"mcp-method")
+    if found == method.encode():
         return None
-    name = header.decode().title()
     if found is None:
-        return mismatch(f"the header {name} is missing, and has to be {value!r}")
-    decoded = decode(found)
-    if decoded is None:
-        return mismatch(f"the header {name} holds what no header may hold")
-    if decoded != value:
-        return mismatch(f"the header {name} is {decoded!r}, but the body says {value!r}")
+        return mismatch(f"the header Mcp-Method is missing, and has to be {method!r}")
+    said = found.decode("latin-1")
+    return mismatch(f"the header Mcp-Method is {said!r}, but the body says {method!r}")
+
+
+def check_name(headers: Headers, name: str) -> RpcError | None:
+    """Compare the header of what is called or read with what the body says."""
+    found = headers.get(b"mcp-name")
+    if found == name.encode():
+        return None
+    if found is None:
+        return mismatch(f"the header Mcp-Name is missing, and has to be {name!r}")
+    said = decode(found)
+    if said is None:
+        return mismatch("the header Mcp-Name holds what no header may hold")
+    if said != name:
+        return mismatch(f"the header Mcp-Name is {said!r}, but the body says {name!r}")
     return None
 
 
