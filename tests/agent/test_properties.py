@@ -12,6 +12,7 @@ import pydantic
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from kuniumi import agent
 from tests.agent.cases import PDF, PNG, WAV
@@ -256,6 +257,43 @@ _schemas = st.recursive(
     ),
     max_leaves=10,
 )  # fmt: skip
+
+
+_KEYWORDS = [
+    *("type", "items", "required", "enum", "const", "minimum", "exclusiveMinimum", "multipleOf"),
+    *("minLength", "uniqueItems", "properties", "anyOf", "not", "if", "$ref", "$defs", "pattern"),
+    *(
+        "definitions",
+        "additionalProperties",
+        "examples",
+        "dependentRequired",
+        "title",
+        "prefixItems",
+    ),
+    *("description", "propertyNames", "deprecated", "contains"),
+]
+_garbage = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=False)
+    | st.sampled_from(["string", "object", "array", "any", "#", "#/$defs/a", "x"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(_KEYWORDS) | st.text(max_size=3), inner, max_size=4),
+    max_leaves=15,
+)  # fmt: skip
+_DRAFT = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(_garbage | _schemas)
+def test_what_a_model_is_told_is_a_schema_whatever_a_server_sent(schema: Any) -> None:
+    tools = agent.Tools([{"name": "t", "inputSchema": schema}])
+    for told in (
+        tools.for_openai()[0]["parameters"],
+        tools.for_openai(strict=False)[0]["parameters"],
+        tools.for_anthropic()[0]["input_schema"],
+        tools.for_gemini()[0]["function_declarations"][0]["parameters_json_schema"],
+    ):
+        assert _DRAFT.is_valid(told)
+        assert told["type"] == "object"
 
 
 def test_tools_of_any_schema_are_valid_for_every_provider(wrong_with: Validate) -> None:

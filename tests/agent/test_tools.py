@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pydantic
@@ -108,6 +109,18 @@ SCHEMAS: dict[str, Any] = {
     "properties with the names of keywords": properties(
         **{"$ref": {"type": "string"}, "type": {"type": "string"}, "properties": {"type": "string"}}
     ),
+    "words of older drafts": properties(
+        a={"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        b={"type": "array", "items": [{}], "additionalItems": False, "required": True},
+        c={"type": ["string", "string", "any"], "minLength": "2", "enum": [], "pattern": 7},
+        d={"type": "object", "properties": {"q": {}}, "required": ["q", "z"], "examples": {}},
+    ),
+    "names of any kind": properties(**{"$top": {"type": "integer"}, "a b": {"type": "string"}}),
+    "5,001 properties": properties(**{f"p{n}": {"type": "null"} for n in range(5001)}),
+    "1,001 words": properties(x={"type": "string", "enum": [f"w{n}" for n in range(1001)]}),
+    "300 long words": properties(x={"type": "string", "enum": [f"{n:060}" for n in range(300)]}),
+    "looking around": properties(x={"type": "string", "pattern": "^(?!a)"}),
+    "a choice that may be null": properties(x={"enum": ["a", None], "type": ["string", "null"]}),
     "garbage": {
         "type": 7,
         "properties": {"x": 3, "y": [], "z": None},
@@ -152,7 +165,7 @@ STRICT = {
     "its root is a definition", "a choice at the root", "all of at the root", "no type at the root",
     "a string at the root", "one of", "optional already", "a choice of words", "one word", "bounds",
     "words beside a reference", "all of one", "properties with the names of keywords", "no object",
-    "true",
+    "true", "looking around", "a choice that may be null", "names of any kind",
 }  # fmt: skip
 
 
@@ -249,6 +262,86 @@ def test_what_a_dialect_has_no_word_for_is_told_in_the_description() -> None:
     (made,) = agent.Tools([tool(schema)]).for_gemini()
     found = made["function_declarations"][0]["parameters_json_schema"]["properties"]["x"]
     assert found == {"type": "string", "description": 'An x (minLength: 2, pattern: "^a")'}
+
+
+def inside(made: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the properties of the only tool."""
+    (only,) = made
+    (only,) = only.get("function_declarations", made)
+    schema = next(
+        only[key] for key in ("parameters", "input_schema", "parameters_json_schema") if key in only
+    )
+    found: dict[str, Any] = schema["properties"]
+    return found
+
+
+def test_every_array_says_something_of_its_items_where_that_is_asked() -> None:
+    schema = properties(
+        a={"type": "array"},
+        b={"type": ["array", "null"], "prefixItems": [{"type": "array"}], "items": False},
+    )
+    tools = agent.Tools([tool(schema)])
+    for made in (tools.for_openai(), tools.for_gemini()):
+        found = inside(made)
+        assert found["a"]["items"] == found["b"]["items"] == {}
+        assert found["b"]["prefixItems"] == [{"type": "array", "items": {}}]
+    assert inside(tools.for_anthropic())["a"] == {"type": "array"}
+
+
+def test_words_of_older_drafts_are_put_in_those_of_today() -> None:
+    found = inside(agent.Tools([tool(SCHEMAS["words of older drafts"])]).for_anthropic())
+    assert found == {
+        "a": {"type": "number", "exclusiveMinimum": 0},
+        "b": {"type": "array", "prefixItems": [{}], "items": False},
+        "c": {"type": ["string"]},
+        "d": {
+            "type": "object",
+            "properties": {"q": {}},
+            "required": ["q", "z"],
+            "examples": [],
+        },
+    }
+
+
+def test_gemini_is_told_only_what_it_knows() -> None:
+    schema = properties(
+        a={"enum": ["a", ""]},
+        b={"enum": ["a", None], "type": ["string", "null"], "description": "A b"},
+        c={"const": True},
+        d={"type": "string", "format": "uri"},
+        e={"type": "object", "properties": {"q": {}}, "required": ["q", "z"]},
+        f={"const": "x"},
+        g={"type": "string", "format": "date"},
+    )
+    assert inside(agent.Tools([tool(schema)]).for_gemini()) == {
+        "a": {"description": '(enum: ["a",""])'},
+        "b": {
+            "description": "A b",
+            "anyOf": [{"enum": ["a"], "type": "string"}, {"type": "null"}],
+        },
+        "c": {"description": "(const: true)"},
+        "d": {"type": "string", "description": '(format: "uri")'},
+        "e": {"type": "object", "properties": {"q": {}}, "required": ["q"]},
+        "f": {"type": "string", "enum": ["x"]},
+        "g": {"type": "string", "format": "date"},
+    }
+
+
+def test_names_of_properties_that_are_refused_are_others_on_the_wire() -> None:
+    names = ["$top", "filter[id]", "天気", "気", "x" * 70, "a b", "a_b", "ok.-"]
+    schema = {**properties(**{name: {"type": "null"} for name in names}), "required": ["$top"]}
+    tools = agent.Tools([tool(schema)])
+    for made in (tools.for_anthropic(), tools.for_anthropic(strict=True)):
+        found = inside(made)
+        assert len(found) == len(names)
+        assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in found)
+        assert {"a_b", "ok.-"} <= set(found)
+        assert made[0]["input_schema"]["required"] == ["_top"]
+        assert found["_top"]["description"] == "(its own name is '$top')"
+        for sent in (found, names):  # other providers are told the names as they are
+            restored = tools.restore("t", {name: [at] for at, name in enumerate(sent)})
+            assert restored is not None
+            assert restored[1] == {name: [at] for at, name in enumerate(names)}
 
 
 def test_names_fit_every_provider_and_lead_back() -> None:

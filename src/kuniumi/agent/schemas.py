@@ -8,32 +8,41 @@ and the work is bounded.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kuniumi.agent.checking import check, resolve
 from kuniumi.agent.json_text import write
+from kuniumi.agent.mending import TYPES, mend
 from kuniumi.agent.plain import make_plain
+from kuniumi.agent.property_names import rename
+from kuniumi.agent.property_names import restore as restore_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Schema = dict[str, Any]
 
-_MAPS = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _SINGLES = (
     *("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"),
     *("additionalItems", "unevaluatedProperties", "unevaluatedItems"),
 )
 _MAX_NODES = 20_000
+_MANY_CHOICES = 250
+_MAX_SPELLED_OF_MANY = 15_000
+_LOOKS_AROUND = re.compile(r"\(\?(?!:)|\\[1-9]")  # what patterns may not do where they are enforced
 _MAX_DEPTH = 60
-_ABOUT_ITSELF = ("$schema", "$id", "$comment", "$vocabulary", "$anchor", "$dynamicAnchor")
+_LEFT_OUT = (
+    *("$schema", "$id", "$comment", "$vocabulary", "$anchor", "$dynamicAnchor"),
+    "definitions",  # those of the root are its $defs by now
+)
 _TOLD = (
     *("default", "examples", "pattern", "format", "minLength", "maxLength", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems"),
     *("minProperties", "maxProperties", "contentEncoding", "contentMediaType", "const"),
 )
-_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _EVERYWHERE = frozenset({"type", "enum", "description", "title", "properties", "required", "items"})
 
 
@@ -49,6 +58,9 @@ class _Strict(NamedTuple):
     all_required: bool
     recursion: bool
     max_depth: int
+    max_properties: int
+    max_choices: int
+    max_spelled: int
 
 
 _FORMATS = frozenset(
@@ -78,6 +90,9 @@ _OPENAI = _Strict(
     all_required=True,
     recursion=True,
     max_depth=10,
+    max_properties=5_000,
+    max_choices=1_000,
+    max_spelled=120_000,
 )
 _ANTHROPIC = _Strict(
     keeps=_EVERYWHERE
@@ -86,6 +101,9 @@ _ANTHROPIC = _Strict(
     all_required=False,
     recursion=False,
     max_depth=30,
+    max_properties=5_000,
+    max_choices=1_000,
+    max_spelled=120_000,
 )
 _GEMINI_KEEPS = _EVERYWHERE | frozenset(
     [
@@ -99,6 +117,7 @@ _GEMINI_KEEPS = _EVERYWHERE | frozenset(
         "additionalProperties",
     ]
 )
+_GEMINI_FORMATS = frozenset({"date-time", "date", "time", "int32", "int64", "float", "double"})
 _NOT_AT_ROOT = frozenset({"anyOf", "oneOf", "allOf", "enum", "const", "not", "items"})
 _NOT_STRICT = (
     *("allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "prefixItems"),
@@ -109,24 +128,29 @@ _NOT_STRICT = (
 
 def for_openai(schema: Any, *, strict: bool) -> tuple[Schema, bool]:
     """Give the schema for OpenAI, and whether it is in the strict dialect."""
-    return _maybe_strict(_prepare(schema), _OPENAI if strict else None)
+    made, is_strict = _maybe_strict(_prepare(schema), _OPENAI if strict else None)
+    return (made if is_strict else _with_items(made)), is_strict
 
 
 def for_anthropic(schema: Any, *, strict: bool) -> tuple[Schema, bool]:
     """Give the schema for Anthropic, and whether it is in the strict dialect."""
-    return _maybe_strict(_prepare(schema), _ANTHROPIC if strict else None)
+    return _maybe_strict(rename(_prepare(schema)), _ANTHROPIC if strict else None)
 
 
 def for_gemini(schema: Any) -> Schema:
     """Give the schema for Gemini, without references and without keywords it does not know."""
-    made: Schema = _simplify(_prepare(schema, everything=True))
+    made: Schema = _with_items(_simplify(_prepare(schema, everything=True)))
     return made
 
 
 def restore_arguments(arguments: Any, schema: Any) -> Any:
-    """Drop the nulls a strict schema made a model send for what is optional and cannot be null."""
+    """Give the arguments that were meant, by their own names.
+
+    The nulls are dropped that a strict schema made a model send for what is optional and cannot be
+    null.
+    """
     root = _prepare(schema)
-    return _restore(arguments, root, root, 0)
+    return _restore(restore_names(arguments, root), root, root, 0)
 
 
 # ---- the root, and the references ------------------------------------------------------------------
@@ -134,7 +158,7 @@ def restore_arguments(arguments: Any, schema: Any) -> Any:
 
 def _prepare(schema: Any, *, everything: bool = False) -> Schema:
     """Give a schema whose root is an object, with references to `$defs` only, or with none."""
-    sent = make_plain(schema, []) if isinstance(schema, dict) else {}
+    sent = mend(make_plain(schema, [])) if isinstance(schema, dict) else {}
     inliner = _Inliner(_one_kind_of_definitions(sent), everything=everything)
     root = inliner.go(inliner.root, (), 0)
     if "$ref" in root:  # the root is one of its definitions
@@ -189,8 +213,9 @@ class _Inliner:
     def children(self, node: Schema, inside: tuple[str, ...], depth: int) -> Schema:
         if self.everything and "$defs" in node:
             node = {key: item for key, item in node.items() if key != "$defs"}
-        if any(word in node for word in _ABOUT_ITSELF):
-            node = {key: item for key, item in node.items() if key not in _ABOUT_ITSELF}
+        node = mend(node)
+        if any(word in node for word in _LEFT_OUT):
+            node = {key: item for key, item in node.items() if key not in _LEFT_OUT}
         return _map_children(node, lambda child: self.go(child, inside, depth + 1))
 
     def follow(self, node: Schema, ref: Any, inside: tuple[str, ...], depth: int) -> Schema:
@@ -206,7 +231,8 @@ class _Inliner:
             return {**self.children(others, inside, depth), "$ref": ref}
         if ref in inside:
             kept = {key: target[key] for key in ("type", "description") if key in target}
-            return _described({**kept, **others}, "(nested, of the same form)")
+            cut = _described({**kept, **others}, "(nested, of the same form)")
+            return self.children(cut, inside, depth)
         whole = {**{key: item for key, item in target.items() if key != "$defs"}, **others}
         made: Schema = self.go(whole, (*inside, ref), depth + 1)
         return made
@@ -262,14 +288,33 @@ class _Tightener:
         self.root = root
         self.strict = strict
         self.nodes = 0
+        self.properties = 0
+        self.choices = 0
+        self.spelled = 0  # the characters of all names and choices
         self.depths: dict[str, int] = {}
 
     def whole(self) -> Schema:
         root = {"additionalProperties": False, **self.root}
         made = self.go(root, 0)
-        if self.depth(made, made, ()) > self.strict.max_depth:
+        strict = self.strict
+        if (
+            self.depth(made, made, ()) > strict.max_depth
+            or self.properties > strict.max_properties
+            or self.choices > strict.max_choices
+            or self.spelled > strict.max_spelled
+        ):
             raise _NotStrictError
         return made
+
+    def count(self, node: Schema) -> None:
+        """Count what a provider limits in the whole schema."""
+        choices = _list(node.get("enum"))
+        if len(choices) > _MANY_CHOICES and _spelled(choices) > _MAX_SPELLED_OF_MANY:
+            raise _NotStrictError
+        names = [*_dict(node.get("properties")), *_dict(node.get("$defs"))]
+        self.properties += len(_dict(node.get("properties")))
+        self.choices += len(choices)
+        self.spelled += _spelled([*names, *choices, node.get("const")])
 
     def go(self, node: Any, depth: int) -> Schema:
         self.nodes += 1
@@ -288,6 +333,7 @@ class _Tightener:
         if "$ref" in node and len(node) > 1:
             node = self.beside(node)
         node = self.told(node)
+        self.count(node)
         if not node.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
             raise _NotStrictError  # it takes anything
         if "properties" in node or _may_be(node, "object"):
@@ -321,8 +367,10 @@ class _Tightener:
         """Tell in words what the dialect has no keyword for."""
         kept, words = {}, []
         for key, item in node.items():
-            odd_format = key == "format" and item not in self.strict.formats
-            if key in self.strict.keeps and not odd_format:
+            odd = (key == "format" and item not in self.strict.formats) or (
+                key == "pattern" and _LOOKS_AROUND.search(item)
+            )
+            if key in self.strict.keeps and not odd:
                 kept[key] = item
             elif key in _TOLD:
                 words.append(f"{key}: {write(item, [])[1]}")
@@ -413,22 +461,57 @@ def _simplify(node: Any) -> Any:
     arms = _list(node.get("allOf"))
     if arms:
         node = _merged(node, arms)
+    if None in _list(node.get("enum")) and len(node["enum"]) > 1:
+        node = _null_apart(node)
+    kept, words = _in_gemini_s_words(node)
+    if "required" in kept:
+        kept["required"] = [each for each in kept["required"] if each in kept.get("properties", {})]
+    if all(isinstance(each, str) for each in kept.get("enum", [None])):
+        kept.setdefault("type", "string")
+    if words:
+        kept = _described(kept, f"({', '.join(words)})")
+    return _map_children(kept, _simplify)
+
+
+def _in_gemini_s_words(node: Schema) -> tuple[Schema, list[str]]:
+    """Give the keywords that Gemini knows, and in words what the others say."""
     kept: Schema = {}
-    words: list[str] = []
+    words = []
     for key, item in node.items():
         if key in {"oneOf", "anyOf"}:
             kept["anyOf"] = [*kept.get("anyOf", []), *_list(item)]
-        elif key == "const":
-            kept["enum"] = [item]
-        elif key in _GEMINI_KEEPS:
+        elif key in _GEMINI_KEEPS and _knows(key, item):
             kept[key] = item
-        elif key in _TOLD:
+        elif key == "const" and _is_choice(item):
+            kept["enum"] = [item]
+        elif key in _TOLD or key == "enum":
             words.append(f"{key}: {write(item, [])[1]}")
-    if words:
-        kept = _described(kept, f"({', '.join(words)})")
-    if isinstance(kept.get("items"), list):  # a tuple, as older drafts have it
-        kept["prefixItems"] = kept.pop("items")
-    return _map_children(kept, _simplify)
+    return kept, words
+
+
+def _null_apart(node: Schema) -> Schema:
+    """Give a choice between null and the rest of what a schema names: `enum` may not name null."""
+    described: Schema = {key: node[key] for key in ("description", "title") if key in node}
+    rest = {key: item for key, item in node.items() if key not in described}
+    rest["enum"] = [each for each in node["enum"] if each is not None]
+    if isinstance(rest.get("type"), list):
+        kinds = [kind for kind in rest["type"] if kind != "null"]
+        rest["type"] = kinds[0] if len(kinds) == 1 else kinds
+    return {**described, "anyOf": [rest, {"type": "null"}]}
+
+
+def _knows(key: str, item: Any) -> bool:
+    """Whether Gemini knows this value of a keyword that it knows."""
+    if key == "enum":
+        return all(map(_is_choice, item))
+    return key != "format" or item in _GEMINI_FORMATS
+
+
+def _is_choice(found: Any) -> bool:
+    """Whether a value may be named in Gemini's `enum`: words that are not empty, and numbers."""
+    if isinstance(found, str):
+        return bool(found)
+    return isinstance(found, (int, float)) and not isinstance(found, bool)
 
 
 def _merged(node: Schema, arms: list[Any]) -> Schema:
@@ -492,6 +575,22 @@ def _takes_null(schema: Any, root: Schema) -> bool:
     return not check(None, schema)
 
 
+def _with_items(node: Any) -> Any:
+    """Give the schema with something said of the items of every array: some ask for that."""
+    made = _map_children(node, _with_items) if isinstance(node, dict) else node
+    if (
+        isinstance(made, dict)
+        and _may_be(made, "array")
+        and not isinstance(made.get("items"), dict)
+    ):
+        made["items"] = {}
+    return made
+
+
+def _spelled(values: list[Any]) -> int:
+    return sum(len(each) for each in values if isinstance(each, str))
+
+
 # ---- what schemas are made of ----------------------------------------------------------------------
 
 
@@ -518,7 +617,7 @@ def _is_well_formed(node: Schema) -> bool:
     maps = [node[keyword] for keyword in ("properties", "$defs", "items") if keyword in node]
     return (
         bool(kinds)
-        and all(isinstance(each, str) and each in _TYPES for each in kinds)
+        and all(isinstance(each, str) and each in TYPES for each in kinds)
         and all(isinstance(each, list) and each for each in choices)
         and all(isinstance(each, dict) for each in maps)
         and isinstance(node.get("$ref", ""), str)
