@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.http.server import Server, serving
-from tests.mcp.witness import EVERYTHING, MISCHIEF
+from tests.mcp.senders import EVERYTHING, MISCHIEF
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from kuniumi.serve.mcp.pipes import Inlet
 from kuniumi.serve.mcp.sessions import MOST
 from tests.http.server import Server, eventually, serving
 from tests.mcp.official import STATELESS, examples
-from tests.mcp.witness import HANDSHAKE, MISCHIEF, Message, Pipe, Poster, meta, piped
+from tests.mcp.senders import HANDSHAKE, MISCHIEF, Message, Pipe, Poster, meta, piped
 
 SHORT, LONG = 120, 5_000
 LIMIT = 20_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.server import Server
-from tests.mcp.witness import BOTH, MISCHIEF, Message, Pipe, Poster, piped
+from tests.mcp.senders import BOTH, MISCHIEF, Message, Pipe, Poster, piped
 
 HOSTILE: dict[str, str] = runpy.run_path(str(MISCHIEF))["HOSTILE"]
 

@@ -14,8 +14,7 @@ import pytest
 
 from tests.http.server import CALCULATOR, Server, eventually, exchange, read_replies, serving
 from tests.mcp.official import REVISIONS, STATELESS
-from tests.mcp.test_stdio_faults import ARGUMENTS, BAD, CAPABILITIES, VERSION, changed
-from tests.mcp.witness import (
+from tests.mcp.senders import (
     BOTH,
     HANDSHAKE,
     MISCHIEF,
@@ -28,6 +27,7 @@ from tests.mcp.witness import (
     meta,
     request,
 )
+from tests.mcp.test_stdio_faults import ARGUMENTS, BAD, CAPABILITIES, VERSION, changed
 
 
 @pytest.fixture

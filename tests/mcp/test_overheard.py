@@ -17,7 +17,7 @@ from kuniumi.agent import Server, Toolbox
 from kuniumi.testing import connect
 from tests.http.server import serving, serving_by, serving_on_uvicorn
 from tests.mcp.overheard import Overheard
-from tests.mcp.witness import HANDSHAKE, ROOT, Poster, call, encoded, piped
+from tests.mcp.senders import HANDSHAKE, ROOT, Poster, call, encoded, piped
 
 WRONG = Path(__file__).parent / "apps" / "wrong.py"  # not imported: it would spoil this process
 LINE = encoded(call("Add", x=7, y=3))

@@ -15,7 +15,7 @@ import pytest
 
 from tests.http.server import eventually
 from tests.mcp.official import REVISIONS, STATELESS
-from tests.mcp.witness import (
+from tests.mcp.senders import (
     BOTH,
     CALCULATOR,
     EVERYTHING,

@@ -85,7 +85,7 @@ class Pipe:
 
     def shake_hands(self, **capabilities: Any) -> Message:
         """Agree on the revision."""
-        info = {"name": "witness", "version": "1"}
+        info = {"name": "sender", "version": "1"}
         said = {
             "protocolVersion": self.revision,
             "capabilities": capabilities,
@@ -226,7 +226,7 @@ class Poster:
 
     def shake_hands(self, **capabilities: Any) -> Message:
         """Agree on the revision, and keep the session if there is one."""
-        info = {"name": "witness", "version": "1"}
+        info = {"name": "sender", "version": "1"}
         said = {"protocolVersion": self.revision, "capabilities": capabilities, "clientInfo": info}
         reply = self.post(request("initialize", revision=self.revision, **said))
         if "mcp-session-id" in reply.headers:
