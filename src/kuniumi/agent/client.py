@@ -256,6 +256,8 @@ class Toolbox:
         """Run every tool call in a model's response, side by side; give the messages to append.
 
         The first of them are the model's own, then come the answers. Nothing if it called no tool.
+        A `Stream` that is done, and a package's stream or its helper, are answered alike; what broke
+        off raises `StreamError`, and none of its calls is run.
         """
         from kuniumi.agent.providers.rendering import Rendering  # noqa: PLC0415
         from kuniumi.agent.replying import reply  # noqa: PLC0415 - who only calls needs none of it

@@ -78,10 +78,13 @@ def read_event(event: dict[str, Any]) -> list[Step] | None:
     kind = event.get("type")
     if kind == "ping" or (isinstance(kind, str) and _SAID_ALREADY.get(kind, " ") in event):
         return []
-    error = event.get("error", event)
-    if kind == "error" and isinstance(error, dict) and isinstance(error.get("message"), str):
-        return [Step("error", error["message"])]
-    return None
+    return read_error(event.get("error", event)) if kind == "error" else None
+
+
+def read_error(error: Any) -> list[Step] | None:
+    """Give what went wrong, where a service says so in the midst of a stream."""
+    said = error.get("message") if isinstance(error, dict) else None
+    return [Step("error", said)] if isinstance(said, str) else None
 
 
 def read_calls(calls: list[Any]) -> list[Step]:
@@ -180,7 +183,7 @@ def _read_chat(event: dict[str, Any]) -> list[Step]:
             steps.extend(read_calls([{"index": 0, "function": delta["function_call"]}]))
         if choice.get("finish_reason"):
             steps.append(Step("finish", _text(choice["finish_reason"])))
-    return steps
+    return [*steps, *(read_error(event.get("error")) or ())]
 
 
 # ---- Anthropic -------------------------------------------------------------------------------------

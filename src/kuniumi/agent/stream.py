@@ -120,7 +120,8 @@ class Stream:
     def is_done(self) -> bool:
         """Whether the model came to its end; a stream that broke off before never will."""
         if self._assembly.wire is None:
-            return self._ended and not self.trouble
+            said = self._content or self._thinking or self._calls or self.extras
+            return self._ended and bool(said) and not self.trouble
         return self.finish_reason is not None and not self.trouble
 
     @property
@@ -257,6 +258,8 @@ class Stream:
             steps = events.read_event(
                 chunk if wire is None else self._assembly.take(wire, dump(chunk))
             )
+            if steps is None and self._assembly.wire is not None:
+                steps = events.read_error(chunk.get("error"))
             if steps is not None:
                 return self._take_steps(steps)
             if not _KNOWN.isdisjoint(chunk):
