@@ -75,6 +75,36 @@ def test_the_latest_revision_knows_no_sessions(chatty: Server) -> None:
         assert events.status == 405
 
 
+BEGINNING = """
+from kuniumi import App, Context
+app = App(name="Beginning", version="1.0.0")
+@app.prompt
+async def Begin(ctx: Context) -> str:
+    ctx.log.info("it begins")
+    return await ctx.ask("About what?")
+app.run()
+"""
+
+
+def test_a_prompt_that_converses_is_reason_enough_for_a_session(tmp_path: Path) -> None:
+    app = tmp_path / "app.py"
+    app.write_text(BEGINNING)
+    with serving(app) as server:
+        client = Client(server, OLD)
+        greeting = client.shake_hands()
+        assert greeting.json["result"]["capabilities"]["logging"] == {}
+        with client.begin_with(client.message("prompts/get", name="Begin")) as events:
+            told, asked = events.next_message(), events.next_message()
+            assert (told["method"], asked["method"]) == (
+                "notifications/message",
+                "elicitation/create",
+            )
+            said = {"action": "accept", "content": {"value": "tea"}}
+            assert client.answer(asked, **said).status == 202
+            content = events.next_message()["result"]["messages"][0]["content"]
+        assert content == {"type": "text", "text": "tea"}
+
+
 def test_a_session_ends_when_its_client_says_so(chatty: Server) -> None:
     client, other = in_session(chatty), in_session(chatty)
     mark = new_mark()

@@ -189,6 +189,12 @@ def test_a_person_is_asked_to_open_a_page(revision: str) -> None:
             assert asked[0]["elicitationId"] != asked[1]["elicitationId"]
 
 
+def test_what_is_no_address_of_a_page_is_opened_by_nobody(client: Client) -> None:
+    said = error(client.call("functions.Lost"))
+    assert "ctx.visit(…, 'javascript:alert(1)'): a page has an address like https://" in said
+    assert client.asked == []
+
+
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_the_callers_model_goes_on(revision: str) -> None:
     with speaking(QUESTIONS, revision=revision, answer=PERSON) as client:

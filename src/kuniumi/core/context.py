@@ -124,7 +124,7 @@ class Context:
         """Ask the person behind the call to open a page, such as one to sign in, and wait."""
         from kuniumi.core import questions  # noqa: PLC0415 - most functions never ask
 
-        question = questions.Visit(message=message, url=url, key=key)
+        question = questions.page(message, url, key)
         questions.read_action(await questions.put(self._caller, question))
 
     async def sample(

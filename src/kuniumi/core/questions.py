@@ -6,6 +6,7 @@ surface carries as its protocol can; then what came back, checked. It must not k
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 import msgspec
@@ -15,7 +16,7 @@ from kuniumi.core.codec import decoder, explain
 from kuniumi.core.content import Block, Text
 from kuniumi.core.definitions import Book
 from kuniumi.core.types import adapt, has_fields, is_pydantic, unwrap
-from kuniumi.errors import CannotAskError, DeclinedError, FunctionError
+from kuniumi.errors import CannotAskError, DeclinedError, DefinitionError, FunctionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ Schema = dict[str, Any]
 VALUE = "value"
 """The only field of a form that asks for a single value."""
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]+")
 _PRIMITIVES = {"string", "number", "integer", "boolean"}
 _FORMATS = {"email", "uri", "date", "date-time"}
 _KNOWN: dict[str, tuple[str, ...]] = {
@@ -125,6 +127,15 @@ def what_is_asked(question: Question) -> str:
         return f"this function asks its caller: {question.message}"
     what = "a model" if isinstance(question, Sampling) else "the caller's folders"
     return f"this function asks its caller for {what}"
+
+
+def page(message: str, url: str, key: str = "") -> Visit:
+    """Make the question that has a page opened."""
+    if not _ADDRESS.fullmatch(url):
+        raise DefinitionError(
+            f"ctx.visit(…, {url!r}): a page has an address like https://example.com/in"
+        )
+    return Visit(message=message, url=url, key=key)
 
 
 # ---- forms -----------------------------------------------------------------------------------------

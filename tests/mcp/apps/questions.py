@@ -104,6 +104,12 @@ async def Visit(ctx: Context) -> str:
 
 
 @app.function
+async def Lost(ctx: Context) -> None:
+    """Has something opened that is no page."""
+    await ctx.visit("Please sign in", "javascript:alert(1)")
+
+
+@app.function
 async def Sample(ctx: Context) -> str:
     """Has the caller's model go on."""
     reply = await ctx.sample(

@@ -61,9 +61,8 @@ class Attendant:
     ) -> None:
         """Shake hands; open a session if this client may need one."""
         terms = agreed(params, pushes=False)
-        registry = self._desk.service.registry
-        asks = terms.able and any(operation.wants_context for operation in registry)
-        if asks or registry.resources:
+        subscribes = bool(self._desk.service.registry.resources)
+        if subscribes or (terms.able and self._desk.converses):
             terms = msgspec.structs.replace(terms, pushes=True)
             session = self.sessions.open(terms)
             if session is None:

@@ -105,6 +105,14 @@ class Desk:
 
     # ---- what the app is ------------------------------------------------------------------------
 
+    @property
+    def converses(self) -> bool:
+        """Whether anything here may tell or ask its caller something."""
+        registry = self.service.registry
+        read = (resource.operation for resource in registry.resources.values())
+        begun = (prompt.operation for prompt in registry.prompts.values())
+        return any(operation.wants_context for operation in (*registry, *read, *begun))
+
     def capabilities(self, terms: Terms) -> dict[str, Any]:
         """Say what this app offers on these terms."""
         registry = self.service.registry
@@ -116,7 +124,7 @@ class Desk:
             offered["prompts"] = changes
         if terms.revision.annotations and (registry.resources or registry.prompts):
             offered["completions"] = {}
-        if any(operation.wants_context for operation in registry):
+        if self.converses:
             offered["logging"] = {}
         return offered
 
