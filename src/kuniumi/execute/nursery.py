@@ -6,6 +6,7 @@ other thread runs, and workers are made there, too, however busy the app has bec
 
 The nursery waits for its workers, and says on a worker's line how that ended, as its last word:
 neither a process the worker left behind nor a number that was given away twice can deceive anybody.
+A worker leads a group of its own, which the programs that functions start are in: they end with it.
 """
 
 from __future__ import annotations
@@ -237,11 +238,13 @@ class _Keeper:
         if not pid:
             nursery = os.getppid()
             _end_with(lambda: self._become_worker(line, nursery))
+        _lead_a_group(pid)
         self.children[pid] = _Child(pid, number, line)
 
     def _become_worker(self, line: socket.socket, nursery: int) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _lead_a_group(0)
         _die_with(nursery)
         _be_the_first_to_go()
         for child in self.children.values():
@@ -279,13 +282,30 @@ class _Keeper:
             if child is not None:
                 if child in self.lingering:
                     self.lingering.remove(child)
+                _kill_group(child)
                 child.bury(os.waitstatus_to_exitcode(status))
 
 
 def _kill(child: _Child) -> None:
     """Kill a child that was not waited for yet: its number is still its own."""
-    with suppress(ProcessLookupError):
+    _kill_group(child)
+    with suppress(ProcessLookupError):  # it may not have led its group yet
         os.kill(child.pid, signal.SIGKILL)
+
+
+def _kill_group(child: _Child) -> None:
+    """Kill what a child has started, but for what has begun a session of its own.
+
+    A group keeps its number for as long as it has a member, also when its leader has ended.
+    """
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _lead_a_group(pid: int) -> None:
+    """Make a worker the leader of a group; it does so itself and is made to, whoever comes first."""
+    with suppress(OSError):
+        os.setpgid(pid, pid)
 
 
 def _take_no_notice(_signal: int, _frame: object) -> None:

@@ -8,6 +8,7 @@ so that the slot comes back.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from contextvars import Context, copy_context
 from queue import SimpleQueue
@@ -49,6 +50,7 @@ class Job:
             if self._abandoned:
                 return True  # given up before it began: this thread lost no time on it
             self._thread = threading.get_ident()
+        pid = os.getpid()
         try:
             try:
                 outcome = self._context.run(self._work)
@@ -57,6 +59,8 @@ class Job:
         except Overstayed:  # it came between the function's end and `_leave`
             wanted = self._leave()
             outcome = Outcome(error=None)
+        if pid != os.getpid():  # a copy that the work has made, and come back in: nobody asked it
+            os._exit(0)
         if wanted:
             self._done(outcome)
         return wanted

@@ -2,7 +2,7 @@
 
 In: frames of calls. Out: what each call tells of itself, and its ending. The call is prepared, run
 and settled here, so that arguments and results cross as bytes. Nothing of one call is left for the
-next: not its working directory, not what it did to `os.environ`.
+next: not its working directory, its umask or its timer, not what it did to `os.environ`.
 """
 
 from __future__ import annotations
@@ -46,14 +46,18 @@ _CHUNK = 262_144
 def work(service: Service, operations: Mapping[str, Operation], line: socket.socket) -> None:
     """Take calls until nobody has any more."""
     worker = _Worker(service, operations, line)
-    signal.signal(CANCEL, worker.cancel)
+    worker.listen()
     loop.pool = Pool(loop.pool.size)  # the app's has threads that are not in this process
     reader = frames.Reader()
     try:
-        while data := line.recv(_CHUNK):
-            for kind, head, arguments in reader.feed(data):
-                if kind == frames.CALL and not worker.answer(frames.read_request(head), arguments):
-                    return
+        # Where it has said what nobody heard, the end of the line is a reset.
+        with suppress(ConnectionResetError):
+            while data := line.recv(_CHUNK):
+                for kind, head, arguments in reader.feed(data):
+                    if kind == frames.CALL and not worker.answer(
+                        frames.read_request(head), arguments
+                    ):
+                        return
     finally:
         if worker.life is not None:
             close_life(worker.life)
@@ -78,6 +82,11 @@ class _Worker:
         own_log.propagate = False
         own_log.handlers = [logging.NullHandler()]
         own_log.setLevel(logging.CRITICAL + 1)
+
+    def listen(self) -> None:
+        """Be told when nobody waits any more, whatever a function did about signals."""
+        if signal.getsignal(CANCEL) != self.cancel:
+            signal.signal(CANCEL, self.cancel)
 
     def cancel(self, _signal: int, _frame: object) -> None:
         """Tell the function that nobody waits for it any more."""
@@ -104,6 +113,7 @@ class _Worker:
             with suppress(Exception):  # what it printed must not be lost if this process is killed
                 stream.flush()
         self.home.return_to()
+        self.listen()
         running.end(envelope, spent=spent)
         return not spent
 
@@ -122,6 +132,7 @@ class _Running:
         self.life = life
         self.environment = environment
         self.lock = threading.Lock()
+        self.pid = os.getpid()
         self.over = False
         self.cancelled = False
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -149,11 +160,17 @@ class _Running:
     def tell(self, pieces: list[bytes]) -> None:
         """Send a frame whole, unless the call is over, or nobody is there any more."""
         with self.lock, suppress(OSError):
-            if not self.over:
+            if not self.over and self.pid == os.getpid():
                 _send(self.line, pieces)
 
     def end(self, envelope: Envelope, *, spent: bool) -> None:
-        """Send the last frame of this call."""
+        """Send the last frame of this call.
+
+        A copy of this process, which the function has made and come back in, ends here: it would say
+        once more what was said, where the next call listens by now.
+        """
+        if self.pid != os.getpid():
+            os._exit(0)
         with self.lock:
             self.over = True
             try:
@@ -267,6 +284,8 @@ class _Home:
 
     def __init__(self) -> None:
         self.variables = dict(os.environ)
+        self.umask = os.umask(0)
+        os.umask(self.umask)
         try:
             self.folder = os.open(".", os.O_RDONLY)
             self.at = os.getcwd()  # noqa: PTH109 - compared, not worked with
@@ -275,6 +294,8 @@ class _Home:
 
     def return_to(self) -> None:
         """Undo what a call has changed."""
+        os.umask(self.umask)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if self.variables != os.environ:
             for name in os.environ.keys() - self.variables.keys():
                 del os.environ[name]

@@ -1,0 +1,268 @@
+"""What functions do to the process they run in: it costs their own call, and nobody else's."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kuniumi import App, Context
+from kuniumi.testing import Door, connect
+from tests.http.server import eventually
+
+
+@pytest.fixture
+def app() -> App:
+    """Make an app with one process, which is the next call's, too."""
+    app = App(executor="processes", processes=1)
+    app.register(Look)
+    app.register(Slow)
+    return app
+
+
+def Look() -> dict[str, Any]:
+    """Tell of the process what the next call would find changed."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return {
+        "pid": os.getpid(),
+        "folder": str(Path.cwd()),
+        "umask": umask,
+        "variables": os.environ.get("SPOILT"),
+        "timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "told": str(getattr(signal.getsignal(signal.SIGUSR1), "__name__", None)),
+    }
+
+
+def Slow(seconds: float) -> str:
+    time.sleep(seconds)
+    return "slow"
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+def Fork(seconds: float) -> int:
+    """Come back twice: the copy later, with another answer."""
+    if os.fork():
+        return 1
+    time.sleep(seconds)
+    return 2
+
+
+def ForkAndExit(seconds: float) -> int:
+    if os.fork():
+        return 1
+    time.sleep(seconds)
+    sys.exit("the copy's own end")
+
+
+def ForkEach(seconds: float) -> Iterator[int]:
+    yield 1
+    if not os.fork():
+        time.sleep(seconds)
+        yield 2
+
+
+def ForkAndReport(seconds: float, ctx: Context) -> int:
+    copy = not os.fork()
+    time.sleep(seconds if copy else 0)
+    ctx.progress(1)
+    return 1 + copy
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1])
+@pytest.mark.parametrize("function", [Fork, ForkAndExit, ForkEach, ForkAndReport])
+def test_a_copy_that_comes_back_answers_nobody(app: App, function: Any, seconds: float) -> None:
+    app.register(function, name="Fork")
+    with connect(app, "http") as door:
+        for _ in range(3):
+            assert door.call("Fork", seconds=seconds).envelope["result"] in (1, [1])
+            # While the copy comes back, others listen at the same line.
+            assert door.call("Slow", seconds=seconds * 2).envelope == {"result": "slow"}
+            assert door.call("Look").status == 200
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_copy_that_comes_back_in_a_thread_ends() -> None:
+    def ForkInThread() -> int:
+        if pid := os.fork():
+            return pid
+        return 0
+
+    app = App()
+    app.register(ForkInThread)
+    app.register(lambda: 1, name="One")
+    with connect(app, "http") as door:
+        for _ in range(5):
+            child = door.call("ForkInThread").envelope["result"]
+            assert os.waitpid(child, 0)[1] == 0
+            assert door.call("One").envelope == {"result": 1}
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def Start(note: str, *, session: bool = False) -> int:
+    program = subprocess.Popen(["sleep", "60"], start_new_session=session)
+    Path(note).write_text(str(program.pid))
+    return program.pid
+
+
+def StartAndWait(note: str, *, session: bool = False) -> None:
+    subprocess.Popen(["sleep", "60"])
+    Start(note, session=session)
+    time.sleep(60)
+
+
+def StartAndCrash(note: str) -> None:
+    Start(note)
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except FileNotFoundError:
+        return False
+
+
+def test_what_a_function_has_started_ends_with_its_process(app: App, tmp_path: Path) -> None:
+    note = str(tmp_path / "note")
+    app.register(Start)
+    app.register(StartAndWait, timeout=0.3)
+    app.register(StartAndCrash)
+    with connect(app, "http") as door:
+        assert door.call("StartAndWait", note=note).status == 504
+        eventually(lambda: not _runs(int(Path(note).read_text())), seconds=5)
+        assert b"SIGSEGV" in door.call("StartAndCrash", note=note).body
+        eventually(lambda: not _runs(int(Path(note).read_text())), seconds=5)
+        # What was started on purpose goes on for as long as its process does …
+        started = door.call("Start", note=note).envelope["result"]
+        assert door.call("Look").status == 200
+        assert _runs(started)
+        door.call("StartAndWait", note=note, session=True)
+        eventually(lambda: not _runs(started), seconds=5)
+        # … or longer, in a session of its own.
+        started = int(Path(note).read_text())
+        assert _runs(started)
+        os.kill(started, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_function_that_signals_its_group_reaches_nobody_but_itself(
+    app: App, number: signal.Signals
+) -> None:
+    def SignalAll() -> int:
+        os.killpg(0, number)
+        return 1
+
+    app.register(SignalAll)
+    with connect(app, "http") as door:
+        reply = door.call("SignalAll")
+        assert (reply.status == 200) is (number != signal.SIGKILL)
+        assert door.call("Look").status == 200
+
+
+# ---- what is put back, and what costs the process ------------------------------------------------
+
+
+def Spoil() -> None:
+    os.umask(0o777)
+    os.chdir("/")
+    os.environ["SPOILT"] = "yes"
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+
+
+def test_what_a_function_changes_is_put_back_before_the_next_call(app: App) -> None:
+    app.register(Spoil)
+    with connect(app, "http") as door:
+        before = door.call("Look").envelope
+        for _ in range(3):
+            assert door.call("Spoil").status == 200
+            assert door.call("Look").envelope == before
+            assert door.call("Slow", seconds=0.1).envelope == {"result": "slow"}
+
+
+def Overflow() -> None:
+    """Take all of the stack, in C."""
+    sys.setrecursionlimit(10**9)
+
+    def deeper(depth: int) -> Any:
+        return list(map(deeper, [depth + 1]))
+
+    deeper(0)
+
+
+def CloseAll() -> None:
+    os.closerange(0, 1000)
+
+
+def Hoard() -> None:
+    hoard = []
+    while True:
+        hoard.append(bytearray(10_000_000))
+
+
+def Patch() -> None:
+    builtins.len = lambda _: 1 / 0  # type: ignore[assignment,return-value]
+    os.getcwd = None  # type: ignore[assignment]
+
+
+def Unlimit() -> None:
+    """Leave no descriptor for what comes."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    os._exit(0)
+
+
+def IgnoreAll(ctx: Context) -> None:
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    ctypes.CDLL(None).sleep(60)
+
+
+DEADLY = {
+    "Overflow": "ended by SIGSEGV",
+    "CloseAll": "ended with status",
+    "Hoard": "MemoryError",
+    "Patch": "ended with status 1",
+    "Unlimit": "ended with status 0",
+    "IgnoreAll": "Timed out",
+}
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_what_can_not_be_put_back_costs_the_process_and_its_own_call(app: App, name: str) -> None:
+    app.register(globals()[name], memory=200_000_000, timeout=5 if name != "IgnoreAll" else 0.3)
+
+    def find_pid(door: Door) -> int:
+        return int(door.call("Look").envelope["result"]["pid"])
+
+    with connect(app, "http") as door:
+        for _ in range(2):
+            before = find_pid(door)
+            reply = door.call(name)
+            assert reply.status in (500, 504)
+            assert DEADLY[name] in reply.envelope["error"]
+            assert find_pid(door) != before
+
+
+def test_a_hundred_megabytes_cross_both_ways(app: App) -> None:
+    app.register(lambda text: text, name="Echo")
+    text = "x" * 100_000_000
+    with connect(app, "in-process") as door:
+        assert door.call("Echo", text=text).body == b'{"result":"%b"}' % text.encode()
