@@ -239,6 +239,8 @@ def test_the_latest_revision_tells_how_long_it_may_be_kept(uri: str, ttl: int, s
         ("n://a?k=1{&x}", "n://a?k=1", {}),
         ("n://{+p}{?x}", "n://a/b?x=1", {"p": "a/b", "x": "1"}),
         ("n://a.b", "n://axb", None),
+        ("n://{id}", "n://%ff", None),  # no text is written so
+        ("n://a{?x}", "n://a?x=%C3", None),
     ],
 )
 def test_addresses_are_read(pattern: str, address: str, values: dict[str, str] | None) -> None:

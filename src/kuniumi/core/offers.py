@@ -255,7 +255,10 @@ def _matcher(uri: str) -> Callable[[str], dict[str, str] | None]:
         pairs = raw.pop("_query", "").split("&") if in_query else []
         split = (pair.partition("=") for pair in pairs)
         raw |= {name: value for name, _, value in split if name in in_query}
-        return {name: unquote(value) for name, value in raw.items()}
+        try:
+            return {name: unquote(value, errors="strict") for name, value in raw.items()}
+        except UnicodeDecodeError:  # such bytes are no text, and stand for nothing
+            return None
 
     return match
 
