@@ -192,3 +192,18 @@ def test_text_is_a_string() -> None:
 def test_a_value_that_is_no_such_type(raw: Any, told: str) -> None:
     with pytest.raises(AnswerError, match=told):
         agent.read(raw).as_type(Struct)
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ({}, {"required": [[]]}),
+        ({"a": 1}, {"dependentRequired": {"a": [{}]}}),
+        ([1], {"contains": {}, "minContains": "a", "maxContains": []}),
+        (10**400, {"multipleOf": 0.5}),
+        ([], {"prefixItems": {}, "items": 7}),
+        (1, {"type": {}, "enum": 5, "anyOf": "x", "$defs": []}),
+    ],
+)
+def test_keywords_that_mean_nothing_forbid_nothing(value: Any, schema: Any) -> None:
+    assert agent.read({"content": [], "structuredContent": value}).check(schema) == ()

@@ -321,7 +321,7 @@ def test_tools_of_any_schema_are_valid_for_every_provider(wrong_with: Validate) 
 
 
 @settings(max_examples=200, deadline=None)
-@given(_json, _schemas)
+@given(_json, _schemas | _garbage)
 def test_checking_raises_nothing(value: Any, schema: Any) -> None:
     agent.read({"content": [], "structuredContent": value}).check(schema)
 

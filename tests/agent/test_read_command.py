@@ -60,6 +60,8 @@ def test_one_provider_s_messages_are_json() -> None:
         (b'{"a":1}', ["--json"], '{\n  "a": 1\n}\n'),
         (b"", ["--json"], '{\n  "type": "text",\n  "text": ""\n}\n'),
         (b"caf\xe9", ["--text"], "caf\ufffd\n"),
+        (b"x" * 1000, ["--text", "--max-chars", "3"], "xx…\n"),
+        (b"a\x1bb", ["--text", "--neutralise"], "a\\u001bb\n"),
         ("\u202e".encode(), ["--for", "openai-chat", "--neutralise"], None),
     ],
 )
@@ -67,6 +69,31 @@ def test_one_thing_alone(sent: bytes, words: list[str], shown: str | None) -> No
     code, out, err = run(sent, *words)
     assert (code, err) == (0, "")
     assert shown is None or out == shown
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    given = json.dumps(text("x\n" * 2_000_000)).encode()
+    process = subprocess.Popen(
+        [KUNIUMI, "read"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    assert process.stdout.read(5) == b"kind:"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait(timeout=60)
+
+
+def test_no_input_at_all_is_an_answer_of_nothing() -> None:
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f"exec {KUNIUMI} read <&-"], capture_output=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.startswith(b"kind: empty\n")
 
 
 def test_a_mistake_is_explained() -> None:

@@ -297,6 +297,10 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
         {"kind": "media", "text": "[image: image/png, 28 bytes]"},
     ),
+    "a file of no known type as a body": (
+        b"\x1f\x8b\x08\x00abc",
+        {"kind": "media", "text": "[file: application/octet-stream, 7 bytes]", "blocks": 1},
+    ),
     "bytes that are no picture": (
         blocks(image("aGVsbG8=")),
         {"kind": "media", "text": "[image: image/png, 5 bytes]", "warned": True},

@@ -185,7 +185,7 @@ class _Judge:
     def required(self, value: Any, schema: Any, path: str, _depth: int) -> Iterator[Problem]:
         if isinstance(value, dict):
             for name in _list(schema["required"]):
-                if name not in value:
+                if isinstance(name, str) and name not in value:
                     yield Problem(path, f"lacks {name!r}")
 
     def names(self, value: Any, schema: Any, path: str, depth: int) -> Iterator[Problem]:
@@ -198,7 +198,7 @@ class _Judge:
             return
         for name, needed in _dict(schema.get("dependentRequired")).items():
             for other in _list(needed) if name in value else ():
-                if other not in value:
+                if isinstance(other, str) and other not in value:
                     yield Problem(path, f"has {name!r} but lacks {other!r}")
         for name, each in _dict(schema.get("dependentSchemas")).items():
             if name in value:
@@ -221,8 +221,8 @@ class _Judge:
         if not isinstance(value, list):
             return
         found = sum(self.fits(item, schema["contains"], path, depth + 1) for item in value)
-        least, most = schema.get("minContains", 1), schema.get("maxContains")
-        if found < least or (most is not None and found > most):
+        least, most = _number(schema.get("minContains", 1)), _number(schema.get("maxContains"))
+        if (least is not None and found < least) or (most is not None and found > most):
             yield Problem(path, f"contains {found} of what it must contain")
 
     def unique(self, value: Any, schema: Any, path: str, _depth: int) -> Iterator[Problem]:
@@ -367,7 +367,10 @@ def _is_multiple(value: float, step: float) -> bool:
         return True
     if isinstance(value, int) and isinstance(step, int):
         return value % step == 0
-    quotient = value / step
+    try:
+        quotient = value / step
+    except OverflowError:
+        return True  # no float is as large
     return abs(quotient - round(quotient)) < 1e-9 if abs(quotient) < 1e15 else True
 
 

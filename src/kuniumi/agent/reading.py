@@ -163,9 +163,9 @@ def _read_body(sent: bytes, raw: Any, notes: list[str], wrapped: int) -> Answer:
     except UnicodeDecodeError:
         from kuniumi.core.content import recognise  # noqa: PLC0415 - most bodies are text
 
-        if found := recognise(sent):
+        if found := recognise(sent) or (b"\0" in sent and "application/octet-stream"):
             block = read_block({"type": found.partition("/")[0], "data": sent}, notes)
-            if found == "application/pdf":
+            if found.startswith("application/"):
                 block = replace(block, type="resource")
             notes.clear()  # a file is no block of unknown type
             return _read_blocks((replace(block, raw=sent),), ABSENT, raw, notes, wrapped)

@@ -45,7 +45,7 @@ def run_read(words: Sequence[str]) -> int:
 
     answer = read(sys.stdin.buffer.read())
     if options.text:
-        shown = answer.text
+        shown = _words(answer, options)
     elif options.json:
         shown = _pretty(answer.as_dict())
     elif options.provider:
@@ -56,6 +56,13 @@ def run_read(words: Sequence[str]) -> int:
     sys.stdout.buffer.write(shown.rstrip("\n").encode("utf-8", "replace") + b"\n")
     sys.stdout.buffer.flush()
     return int(answer.declared_error)
+
+
+def _words(answer: Answer, options: argparse.Namespace) -> str:
+    from kuniumi.agent.words import cut, neutralise  # noqa: PLC0415 - not for help
+
+    text = neutralise(answer.text) if options.neutralise else answer.text
+    return text if options.max_chars is None else cut(text, options.max_chars)
 
 
 def _show(answer: Answer, options: argparse.Namespace) -> str:
@@ -70,7 +77,7 @@ def _show(answer: Answer, options: argparse.Namespace) -> str:
         facts.append(f"value: {_shortened(answer.value)}")
     facts += [f"blocks: {len(answer.blocks)}"] if answer.blocks else []
     facts += [f"warning: {warning}" for warning in answer.warnings]
-    sections = ["\n".join(facts), f"== text ==\n{answer.text}"]
+    sections = ["\n".join(facts), f"== text ==\n{_words(answer, options)}"]
     for provider in _PROVIDERS:
         rendered = _elide(_render(answer, provider, options))
         sections.append(f"== {provider} ==\n{_pretty(rendered)}")
