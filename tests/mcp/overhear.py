@@ -69,7 +69,7 @@ def _note(key: str, what: str, said: "Any") -> None:
 
     line = msgspec.json.encode([key, what, said]) + b"\n"
     # Opened for each: a function may close what it did not open. One write at the end of a file is whole.
-    descriptor = os.open(_Notes.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+    descriptor = os.open(_Notes.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.write(descriptor, line)
     finally:

@@ -52,8 +52,9 @@ def test_a_tool_is_described_in_the_words_of_the_revision(client: Client) -> Non
     meta = {"tags": ["search", "notes"], "example.com/cost": {"unit": "cent", "value": 3}}
     said = (tool.get("annotations"), tool.get("title"), tool.get("_meta"), tool.get("icons"))
     structured = client.revision >= "2025-06-18"
+    titled = {"title": "Look it up", **hints}  # before tools had one of their own
     assert said == (
-        hints if client.revision >= "2025-03-26" else None,
+        {"2024-11-05": None, "2025-03-26": titled}.get(client.revision, hints),
         "Look it up" if structured else None,
         meta if structured else None,
         [ICON] if client.revision >= "2025-11-25" else None,

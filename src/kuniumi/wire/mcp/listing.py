@@ -95,6 +95,7 @@ def tool(operation: Operation, revision: Revision) -> Entry:
         entry["outputSchema"] = {"type": "object", **described_output(operation)}
     hints = operation.wording.hints
     said = {
+        "title": None if revision.structured else operation.wording.title or None,
         "readOnlyHint": hints.read_only,
         "destructiveHint": hints.destructive,
         "idempotentHint": hints.idempotent,
