@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench import (
     agent_answers,
+    agent_calls,
     cgi_cold,
     file_reads,
     http_calls,
@@ -68,9 +69,18 @@ def _sections(options: argparse.Namespace) -> Iterator[report.Section]:
     if options.what in ("files", "all"):
         yield from file_reads.runs(5 if options.quick else 15, wanted)
     if options.what in ("agent", "all"):
-        yield agent_answers.conversions(3 if options.quick else 7, wanted)
+        yield from _agent_sections(effort, wanted, 3 if options.quick else 7)
     if options.what in ("pools", "all"):
         yield pools.calls(effort.rounds, effort.seconds, wanted)
+
+
+def _agent_sections(
+    effort: http_calls.Effort, wanted: Callable[[str], bool], rounds: int
+) -> Iterator[report.Section]:
+    yield agent_answers.conversions(rounds, wanted)
+    yield agent_answers.sizes(rounds, wanted)
+    yield agent_calls.calls(effort, wanted)
+    yield agent_calls.discoveries(effort, wanted)
 
 
 def _cores(options: argparse.Namespace) -> tuple[int, int] | tuple[None, None]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
     from kuniumi.agent.servers.source import Hearer, Source
+    from kuniumi.agent.servers.web import Carrier
     from kuniumi.wire.mcp.revisions import Revision
 
 _USUAL_PLACES = (
@@ -39,8 +40,8 @@ class Visitor:
     """Opens servers, and keeps what several of them share: one HTTP client."""
 
     def __init__(self) -> None:
-        self._http: httpx.AsyncClient | None = None
-        self._own: list[httpx.AsyncClient] = []
+        self._http: Carrier | None = None
+        self._own: list[Carrier] = []
 
     async def open(self, server: Server, hearer: Hearer) -> Source:
         """Give an open source, or raise `ServerError`."""
@@ -62,8 +63,8 @@ class Visitor:
 
     async def close(self) -> None:
         """Close the connections."""
-        for client in self._own:
-            await client.aclose()
+        for carrier in self._own:
+            await carrier.client.aclose()
         self._own.clear()
         self._http = None
 
@@ -85,11 +86,11 @@ class Visitor:
 
         from kuniumi.agent.servers.http import HttpLink  # noqa: PLC0415
         from kuniumi.agent.servers.in_process import AsgiTransport  # noqa: PLC0415
-        from kuniumi.agent.servers.web import Web, open_client  # noqa: PLC0415
+        from kuniumi.agent.servers.web import Web, open_carrier  # noqa: PLC0415
 
-        client = open_client(AsgiTransport(server.where.asgi))
-        self._own.append(client)
-        web = Web(client, server.headers, server.auth, server.max_bytes, in_process=True)
+        carrier = open_carrier(AsgiTransport(server.where.asgi))
+        self._own.append(carrier)
+        web = Web(carrier, server.headers, server.auth, server.max_bytes, in_process=True)
         return McpSource(
             HttpLink(web, URL("http://localhost/mcp")),
             hearer,
@@ -103,7 +104,7 @@ class Visitor:
 
         from kuniumi.agent.servers.http import HttpLink  # noqa: PLC0415
         from kuniumi.agent.servers.sse import SseLink  # noqa: PLC0415
-        from kuniumi.agent.servers.web import Web  # noqa: PLC0415
+        from kuniumi.agent.servers.web import Carrier, Web  # noqa: PLC0415
         from kuniumi.agent.servers.web_api import OpenApiSource, RestSource  # noqa: PLC0415
 
         try:
@@ -111,7 +112,8 @@ class Visitor:
         except InvalidURL as error:
             raise UsageError(f"{server.where!r} is no address: {error}") from error
         revision = _revision_of(server)
-        web = Web(server.http or self._client(), server.headers, server.auth, server.max_bytes)
+        carrier = Carrier(server.http) if server.http is not None else self._carrier()
+        web = Web(carrier, server.headers, server.auth, server.max_bytes)
         for kind, place in _places(server.kind, url):
             if kind == "openapi":
                 yield OpenApiSource(web, place, server.base_url, server.name)
@@ -128,11 +130,11 @@ class Visitor:
                     HttpLink(web, place), hearer, __version__, server.name, revision=revision
                 )
 
-    def _client(self) -> httpx.AsyncClient:
+    def _carrier(self) -> Carrier:
         if self._http is None:
-            from kuniumi.agent.servers.web import open_client  # noqa: PLC0415
+            from kuniumi.agent.servers.web import open_carrier  # noqa: PLC0415
 
-            self._http = open_client()
+            self._http = open_carrier()
             self._own.append(self._http)
         return self._http
 

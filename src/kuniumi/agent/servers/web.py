@@ -34,19 +34,27 @@ class Body(Struct, frozen=True):
     media_type: str
 
 
-def open_client(transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
+class Carrier(Struct, frozen=True):
+    """A client of httpx; and its transport, if nothing that anybody put there lies between."""
+
+    client: httpx.AsyncClient
+    transport: httpx.AsyncBaseTransport | None = None
+
+
+def open_carrier(transport: httpx.AsyncBaseTransport | None = None) -> Carrier:
     """Make a client; how long a call may take is decided by who waits for it.
 
     Where the environment names a proxy, httpx's own way to the network is taken, which knows them.
     """
     if transport is None and not getproxies().keys() & {"http", "https", "all"}:
         transport = DirectTransport()
-    return httpx.AsyncClient(
+    client = httpx.AsyncClient(
         transport=transport,
         timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=50),
         headers={"User-Agent": "kuniumi", "Accept-Encoding": "identity"},
     )
+    return Carrier(client, transport)
 
 
 class Web:
@@ -54,7 +62,7 @@ class Web:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
+        carrier: Carrier,
         headers: Mapping[str, str],
         auth: Any,
         max_bytes: int,
@@ -63,9 +71,12 @@ class Web:
     ) -> None:
         self.max_bytes = max_bytes
         self._in_process = in_process
-        self._client = client
-        self._headers = httpx.Headers(client.headers)
-        self._headers.update(headers)
+        self._client = carrier.client
+        self._transport = carrier.transport if auth is None else None
+        self._timeout = carrier.client.timeout.as_dict()
+        own = httpx.Headers(carrier.client.headers)
+        own.update(headers)
+        self._headers = {name.lower(): (name, value) for name, value in own.raw}
         self._auth = httpx.USE_CLIENT_DEFAULT if auth is None else auth
 
     @asynccontextmanager
@@ -110,16 +121,33 @@ class Web:
     async def _send(
         self, method: str, url: httpx.URL, headers: Mapping[str, str], body: bytes | None
     ) -> httpx.Response:
+        """Send a request; by itself httpx's client would double what that costs."""
         client = self._client
-        fields = self._headers.copy()
-        fields.update(headers)
-        request = httpx.Request(method, url, headers=fields, content=body)
+        fields = {**self._headers, **_encoded(headers)}
+        timeout = {"timeout": self._timeout}
+        request = httpx.Request(
+            method, url, headers=[*fields.values()], content=body, extensions=timeout
+        )
         if client.cookies.jar:
             client.cookies.set_cookie_header(request)
         try:
-            return await client.send(request, stream=True, auth=self._auth)
+            if self._transport is None or url.userinfo:
+                return await client.send(request, stream=True, auth=self._auth)
+            response = await self._transport.handle_async_request(request)
         except httpx.HTTPError as error:
             raise told(error, url) from error
+        response.request = request
+        if "set-cookie" in response.headers:
+            client.cookies.extract_cookies(response)
+        return response
+
+
+def _encoded(headers: Mapping[str, str]) -> dict[bytes, tuple[bytes, bytes]]:
+    """Give headers as they are sent, by names that count as the same."""
+    return {
+        name.lower().encode("latin-1"): (name.encode("latin-1"), value.encode("utf-8"))
+        for name, value in headers.items()
+    }
 
 
 async def read_all(response: httpx.Response, limit: int) -> bytes:
