@@ -20,7 +20,7 @@ import pytest
 
 from kuniumi import App, CannotAskError, Context, DefinitionError, FunctionError, Text, ToolResult
 from kuniumi.core.caller import Caller
-from kuniumi.execute import worker
+from kuniumi.execute import loop, worker
 from kuniumi.execute.loop import answer
 from kuniumi.execute.processes import Processes
 from kuniumi.testing import SURFACES, _http_call, connect
@@ -490,6 +490,33 @@ def test_all_tries_together_take_no_longer_than_a_call_may() -> None:
     began = time.monotonic()
     assert app.call("Fail").body == b'{"error":"Timed out after 0.3 seconds"}'
     assert time.monotonic() - began < 5
+
+
+def test_what_nobody_waits_for_any_more_is_not_tried_again() -> None:
+    tried: list[bool] = []
+
+    def Try(*, ctx: Context) -> None:
+        tried.append(ctx.cancelled)
+        while not ctx.cancelled:
+            time.sleep(0.001)
+        raise OSError
+
+    app = App()
+    operation = app.register(Try, retries=100, idempotent=True)
+
+    async def leave() -> None:
+        gone = asyncio.Event()
+        call = app.service.call(operation, b"")
+        answering = asyncio.ensure_future(answer(operation, call, None, gone.wait))
+        while not tried:  # noqa: ASYNC110 - a thread tells no loop
+            await asyncio.sleep(0.001)
+        gone.set()
+        assert (await answering).fault is not None
+
+    before = loop.pool.overstaying
+    asyncio.run(leave())
+    eventually(lambda: loop.pool.overstaying <= before)
+    assert tried == [False]
 
 
 # ---- limits --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from kuniumi.core.context import Context
 from kuniumi.core.fault import Faulted, Kind, crowded
 from kuniumi.core.result import join_items
 from kuniumi.errors import KuniumiError
@@ -20,7 +21,7 @@ from kuniumi.execute.executor import Work
 from kuniumi.execute.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from kuniumi.core.call import Envelope
     from kuniumi.core.operation import Operation
@@ -120,7 +121,7 @@ def _with_retries(operation: Operation, retries: int) -> Operation:
             try:
                 return await _value_of(function(*args, **kwargs))
             except Exception as error:
-                if not _is_unexpected(error):
+                if not (_is_unexpected(error) and _is_wanted(args, kwargs)):
                     raise
         return await _value_of(function(*args, **kwargs))
 
@@ -129,7 +130,7 @@ def _with_retries(operation: Operation, retries: int) -> Operation:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                if not _is_unexpected(error):
+                if not (_is_unexpected(error) and _is_wanted(args, kwargs)):
                     raise
         return function(*args, **kwargs)
 
@@ -141,6 +142,12 @@ def _is_unexpected(error: Exception) -> bool:
     if isinstance(error, Faulted):
         return error.fault.kind is Kind.CRASHED
     return not isinstance(error, KuniumiError)
+
+
+def _is_wanted(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether anybody still waits, as far as the function was given a context to learn of it."""
+    given = (*args, *kwargs.values())
+    return not any(isinstance(each, Context) and each.cancelled for each in given)
 
 
 async def _value_of(given: Any) -> Any:

@@ -178,7 +178,7 @@ class Processes:
                 return Worker(self._open())
             except OSError:  # somebody has ended the nursery
                 self._leave_nursery()
-                return Worker(self._open())
+            return Worker(self._open())
         except BaseException:
             self._count -= 1
             raise
