@@ -9,6 +9,7 @@ count; a whole is taken where no delta can have come.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -38,9 +39,9 @@ class Step(Struct, frozen=True):
 
 def event_of(chunk: Any) -> Any:
     """Give the event itself, where an SDK's helper wraps it together with a snapshot of it all."""
-    kind = getattr(chunk, "type", None)
-    inner = getattr(chunk, "chunk", None)
-    return inner if kind == "chunk" and inner is not None else chunk
+    look = chunk.get if isinstance(chunk, dict) else partial(getattr, chunk)
+    inner = look("chunk", None)
+    return inner if look("type", None) == "chunk" and inner is not None else chunk
 
 
 def is_repeated(chunk: Any) -> bool:

@@ -47,10 +47,17 @@ async def whole_of(response: Any) -> Any:
             return _whole_final(await ask(getattr(response, final), {}))
         except (RuntimeError, AssertionError) as error:  # what they say of a stream that broke off
             raise StreamError(str(error) or _BROKEN) from error
-    stream = Stream()
+    stream, begun = Stream(), False
     async with aclosing(follow(response)) as chunks:
-        async for _ in stream.read(chunks):
-            pass
+        try:
+            async for chunk in chunks:
+                stream.feed(chunk)
+                begun = True
+        except Exception as error:
+            if not begun:
+                raise  # it was refused, rather than broken off
+            raise StreamError(str(error) or type(error).__name__) from error
+    stream.end()
     return _whole_stream(stream)
 
 
@@ -91,7 +98,7 @@ async def reply_turn(
 ) -> list[dict[str, Any]]:
     """Run the calls of a turn that was read already."""
     if not turn.calls:
-        return []
+        return turn.messages if turn.paused else []
     await toolbox.freshen()
     answers = await asyncio.gather(*(_call(toolbox, call, limit) for call in turn.calls))
     answered = [

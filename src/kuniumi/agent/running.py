@@ -121,7 +121,7 @@ async def run(
                 response = heard.response
                 turn = read_turn(response)
                 text = turn.text
-                if not turn.calls:
+                if not turn.calls and not turn.paused:
                     said += turn.messages
                     stopped = "done"
                     break

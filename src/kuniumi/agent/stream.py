@@ -144,7 +144,7 @@ class Stream:
         try:
             if events.is_repeated(chunk):
                 return pieces
-            plain = chunk if type(chunk) is dict else self._plain(chunk)
+            plain = events.event_of(chunk) if type(chunk) is dict else self._plain(chunk)
             pieces += self._take_object(plain)
         except Exception:  # noqa: BLE001 - an object may run code of its own, and that may fail
             pieces += self._say(f"[a chunk of type {type(chunk).__name__}]")

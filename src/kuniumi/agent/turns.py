@@ -35,12 +35,13 @@ class Wanted(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """What a model said in one response."""
+    """What a model said in one response; one that is `paused` goes on once it is sent back."""
 
     wire: Wire
     messages: list[dict[str, Any]]
     calls: list[Wanted]
     text: str = ""
+    paused: bool = False
 
 
 def read_turn(response: Any) -> Turn:
@@ -147,7 +148,8 @@ def _read_anthropic(plain: dict[str, Any]) -> Turn:
             block["input"] = {}  # it has to be an object, even where the model sent none
     said = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     kept = [{"role": "assistant", "content": blocks}] if blocks else []
-    return Turn("anthropic", kept, calls, "".join(said))
+    paused = plain.get("stop_reason") == "pause_turn" and bool(kept)
+    return Turn("anthropic", kept, calls, "".join(said), paused)
 
 
 def _read_gemini(plain: dict[str, Any]) -> Turn:
