@@ -266,3 +266,50 @@ def test_a_hundred_megabytes_cross_both_ways(app: App) -> None:
     text = "x" * 100_000_000
     with connect(app, "in-process") as door:
         assert door.call("Echo", text=text).body == b'{"result":"%b"}' % text.encode()
+
+
+# ---- no more threads -----------------------------------------------------------------------------
+
+NO_THREADS = """
+import asyncio, resource, threading, time
+from kuniumi import App
+from kuniumi.testing import _http_call
+
+STACK = 512 * 1024 * 1024
+app = App()
+app.register(lambda: time.sleep(0.01) or 1, name="Rest")
+app.register(lambda: time.sleep(0.01) or 1, name="Timed", timeout=30)
+app.register(lambda: time.sleep(0.01) or 1, name="InTurn", concurrency=2, queue=10)
+
+
+def allow(threads):
+    with open("/proc/self/statm") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    limit = taken + threads * STACK + STACK // 2
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+
+
+async def call(name, count):
+    calls = (_http_call(app.asgi, f"/functions/{name}", b"", {}) for _ in range(count))
+    return {reply.body for reply in await asyncio.wait_for(asyncio.gather(*calls), 30)}
+
+
+async def main():
+    threading.stack_size(STACK)
+    allow(0)
+    error = b'{"error":"RuntimeError: can\\'t start new thread"}'
+    assert await call("Rest", 50) == await call("InTurn", 5) == {error}
+    assert app.call("Timed").body == error
+    allow(2)
+    assert await call("Rest", 50) == await call("InTurn", 10) == {b'{"result":1}'}
+    assert sum(thread.name == "kuniumi-call" for thread in threading.enumerate()) == 2
+
+
+asyncio.run(main())
+"""
+
+
+def test_calls_make_do_with_the_threads_that_are_to_be_had() -> None:
+    subprocess.run(
+        [sys.executable, "-c", NO_THREADS], check=True, stderr=subprocess.DEVNULL, timeout=60
+    )

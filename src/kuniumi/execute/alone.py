@@ -287,6 +287,9 @@ def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float, waited
     job = Job(work, arrived.put)
     try:
         threading.Thread(target=job.run, name="kuniumi-call", daemon=True).start()
+    except RuntimeError as error:  # the system has no more threads
+        return Outcome(error=error)
+    try:
         return arrived.get(timeout=limit - waited)
     except BaseException as error:  # Ctrl-C, too
         if call.context is not None:

@@ -274,7 +274,10 @@ class _Wait:
     def begin(self) -> None:
         """Begin the work, in whatever thread its turn has come."""
         if not self.arrived.done():
-            self.job = pool.submit(self.work, self.bring, self.context)
+            try:
+                self.job = pool.submit(self.work, self.bring, self.context)
+            except RuntimeError as error:  # there is no thread to be had
+                self.bring(Outcome(error=error))
 
     def bring(self, outcome: Outcome) -> None:
         """Bring the outcome, from any thread; what comes too late is none.

@@ -100,12 +100,16 @@ class Pool:
     ) -> Job:
         """Queue the work; `done` is called with its outcome, in the thread that ran it.
 
-        It runs in the context given, or in a copy of whoever submits it.
+        It runs in the context given, or in a copy of whoever submits it. A `RuntimeError` tells that
+        there is no thread, and none to be had.
         """
         job = Job(work, done, context)
         with self._lock:
             self._jobs += 1
-            self._grow_if_short()
+            refused = self._grow_if_short()
+            if refused is not None and not self._threads:
+                self._jobs -= 1
+                raise refused
         self._queue.put(job)
         return job
 
@@ -125,10 +129,15 @@ class Pool:
     def _most(self) -> int:
         return self.size + min(self._overstaying, _MOST_OVERSTAYING)
 
-    def _grow_if_short(self) -> None:
-        if self._threads < min(self._jobs, self._most):
-            self._threads += 1
+    def _grow_if_short(self) -> RuntimeError | None:
+        if self._threads >= min(self._jobs, self._most):
+            return None
+        try:
             threading.Thread(target=self._serve, name="kuniumi-call", daemon=True).start()
+        except RuntimeError as error:  # the system has no more
+            return error
+        self._threads += 1
+        return None
 
     def _serve(self) -> None:
         while True:
