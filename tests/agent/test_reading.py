@@ -321,7 +321,10 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         text("file: " + base64.b64encode(bytes(range(256)) * 8).decode() + " end"),
         {"text": "file: [base64 left out] end"},
     ),
-    "a long hash is text": (text("ab12" * 300), {"text": "ab12" * 300}),
+    "a long run of letters and digits is text": (
+        text("aB1-" * 300 + "xyz" * 700),
+        {"text": "aB1-" * 300 + "xyz" * 700},
+    ),
     "text that is a picture": (
         text("data:image/png;base64," + PNG),
         {"text_excludes": [PNG[:40]], "text_contains": ["data:image/png;base64,"]},

@@ -147,8 +147,9 @@ def _may_run_on(text: str) -> bool:
 
 
 def _leave_out_run(found: re.Match[str]) -> str:
-    """Leave out a long run if it is base64: as much of it as that is made of, in all its letters."""
+    """Leave out a long run if it is base64: all kinds of digits, in fours, and hardly any twice."""
     run = found[0]
     digits = len(run) - len(re.findall(r"\\[rn]?|\s", run))
     mixed = all(re.search(kind, run) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    return _LEFT_OUT if mixed and digits % 4 == 0 else run
+    varied = len({run[at : at + 4] for at in range(_LONG)}) > _LONG // 5
+    return _LEFT_OUT if mixed and varied and digits % 4 == 0 else run
