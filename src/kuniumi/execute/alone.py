@@ -287,9 +287,6 @@ def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float, waited
     job = Job(work, arrived.put)
     try:
         threading.Thread(target=job.run, name="kuniumi-call", daemon=True).start()
-    except RuntimeError as error:  # the system has no more threads
-        return Outcome(error=error)
-    try:
         return arrived.get(timeout=limit - waited)
     except BaseException as error:  # Ctrl-C, too
         if call.context is not None:
@@ -297,4 +294,6 @@ def _run_in_thread(work: Callable[[], Outcome], call: Call, limit: float, waited
         job.abandon(interrupt=True)
         if isinstance(error, Empty):
             return Outcome(error=timed_out(limit))
+        if isinstance(error, RuntimeError):  # the system has no more threads
+            return Outcome(error=error)
         raise
