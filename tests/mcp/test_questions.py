@@ -11,6 +11,7 @@ import pytest
 from kuniumi.testing import connect
 from tests.mcp.apps.questions import app as questions
 from tests.mcp.official import REVISIONS, STATELESS
+from tests.mcp.senders import piped, request
 from tests.mcp.speaking import Client, FailedError, speaking
 
 QUESTIONS = Path(__file__).parent / "apps" / "questions.py"
@@ -187,6 +188,29 @@ def test_a_person_is_asked_to_open_a_page(revision: str) -> None:
             assert (params["mode"], params["url"]) == ("url", "https://example.com/in")
         if revision != STATELESS:
             assert asked[0]["elicitationId"] != asked[1]["elicitationId"]
+
+
+@pytest.mark.parametrize("revision", [each for each in WITH_FORMS if each != STATELESS])
+def test_a_question_is_taken_back_when_nobody_waits_for_the_answer(revision: str) -> None:
+    with piped(QUESTIONS, revision=revision) as pipe:
+        pipe.shake_hands(elicitation={})
+        pipe.send(pipe.call_of("Impatient", 5))
+        asked, taken_back, answer = pipe.hear(), pipe.hear(), pipe.hear()
+        assert taken_back["method"] == "notifications/cancelled"
+        assert taken_back["params"]["requestId"] == asked["id"]
+        assert answer["result"]["structuredContent"] == {"result": "too late"}
+
+
+def test_no_question_is_taken_back_from_a_client_that_has_given_up_the_call() -> None:
+    with piped(QUESTIONS, revision=WITH_FORMS[0]) as pipe:
+        pipe.shake_hands(elicitation={})
+        pipe.send(pipe.call_of("Twice", 5))
+        assert pipe.hear()["method"] == "elicitation/create"
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        pipe.send({**cancelled, "params": {"requestId": 5}})
+        assert pipe.ask(request("ping", 6, revision=pipe.revision))["result"] == {}
+        assert pipe.end() == []
+        assert pipe.told == []
 
 
 def test_what_is_no_address_of_a_page_is_opened_by_nobody(client: Client) -> None:

@@ -110,6 +110,15 @@ async def Lost(ctx: Context) -> None:
 
 
 @app.function
+async def Impatient(ctx: Context) -> str:
+    """Waits for an answer, but not for long."""
+    try:
+        return await asyncio.wait_for(ctx.ask("Are you quick?"), 0.2)
+    except TimeoutError:
+        return "too late"
+
+
+@app.function
 async def Sample(ctx: Context) -> str:
     """Has the caller's model go on."""
     reply = await ctx.sample(

@@ -14,7 +14,7 @@ import msgspec
 
 from kuniumi.core.codec import dumps
 from kuniumi.errors import FunctionError
-from kuniumi.wire.jsonrpc import write_request
+from kuniumi.wire.jsonrpc import write_notification, write_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,16 +35,20 @@ class Questions:
     async def ask(
         self, send: Callable[[bytes], None], method: str, params: dict[str, Any]
     ) -> Mapping[str, Any]:
-        """Send a question, and wait for its answer."""
+        """Send a question, and wait for its answer; who waits no longer takes it back."""
         if self._refused:
             raise FunctionError(self._refused, status=503)
         self._asked += 1
         key = f"ask-{self._asked}-{secrets.token_hex(4)}"
-        answered = self._open[key] = asyncio.get_running_loop().create_future()
+        answered: Answered = asyncio.get_running_loop().create_future()
+        self._open[key] = answered
         try:
             send(write_request(dumps(key), method, dumps(params)))
-            answer: Mapping[str, Any] = await answered
-            return answer
+            return await answered
+        except asyncio.CancelledError:
+            params = {"requestId": key, "reason": "Nobody waits for the answer any more"}
+            send(write_notification("notifications/cancelled", dumps(params)))
+            raise
         finally:
             del self._open[key]
 

@@ -132,7 +132,8 @@ class Attendant:
         given_up = session.begin(request.key)
 
         def put(question: bytes) -> None:
-            stream.put(question, urgent=True)
+            if not given_up.is_set():
+                stream.put(question, urgent=True)
 
         async def ask(method: str, params: dict[str, Any]) -> Mapping[str, Any]:
             return await session.questions.ask(put, method, params)

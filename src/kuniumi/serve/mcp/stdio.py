@@ -227,9 +227,8 @@ class Connection:
             else:
                 self._loop.call_soon_threadsafe(self._tell, work, message)
 
-        line = Line(
-            tell=tell, ask=partial(self._questions.ask, self._send), gone=work.cancelled.wait
-        )
+        put = partial(self._tell, work)
+        line = Line(tell=tell, ask=partial(self._questions.ask, put), gone=work.cancelled.wait)
         return await self.desk.answer(request, params, terms, line)
 
     def _tell(self, work: Work, message: bytes) -> None:
