@@ -474,6 +474,23 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"jsonrpc": "2.0", "id": 1, "error": "boom"},
         {"kind": "error", "message": "boom", "warned": True},
     ),
+    "an error that is empty beside a result": (
+        {"jsonrpc": "2.0", "id": 1, "result": text("x"), "error": ""},
+        {"kind": "text", "declared": False, "text": "x"},
+    ),
+    "an error with words for data": (
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x", "data": "at y"}},
+        {"text": "MCP error -32603: x\nat y"},
+    ),
+    "an error that says its message twice": (
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x", "data": "x"}},
+        {"text": "MCP error -32603: x"},
+    ),
+    "an error without a message": (
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": ""}},
+        {"code": -32603, "message": "", "text_contains": ["-32603"]},
+    ),
+    "a result that says only that it is one": ({"resultType": "complete"}, {"kind": "empty"}),
     "a request is no answer": ({"jsonrpc": "2.0", "id": 1, "method": "x"}, {"warned": True}),
     "a batch of one answer": (
         [{"jsonrpc": "2.0", "method": "n"}, {"jsonrpc": "2.0", "id": 1, "result": text("x")}],

@@ -97,8 +97,9 @@ def conclude_error(raw: Any, notes: list[str], sent: Any, failure: Failure) -> A
         text = failure.message
         if failure.code is not None:
             text = f"MCP error {failure.code}: {text}"
-        if failure.data is not None:
-            text += "\n" + write(failure.data, notes)[1]
+        if failure.data is not None and failure.data != failure.message:
+            said = failure.data if isinstance(failure.data, str) else write(failure.data, notes)[1]
+            text += f"\n{said}"
         if not text:
             text = write(sent, notes)[1]
     else:

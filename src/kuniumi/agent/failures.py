@@ -297,7 +297,8 @@ def _message_of(value: Any) -> str:
             for key in _MESSAGE_KEYS:
                 if told := _words_of(holder.get(key)):
                     return told
-    return write(error, [])[1] if error and isinstance(error, (dict, list)) else ""
+    mute = isinstance(error, (dict, list)) and error and "message" not in error
+    return write(error, [])[1] if mute else ""
 
 
 def _words_of(message: Any) -> str:

@@ -125,7 +125,7 @@ def _read_object(sent: dict[str, Any], raw: Any, notes: list[str], wrapped: int)
 def _read_message(sent: dict[str, Any], raw: Any, notes: list[str], wrapped: int) -> Answer:
     """Read a JSON-RPC message: what it carries is the answer."""
     error = sent.get("error")
-    if error is not None:
+    if error is not None and (error or "result" not in sent):
         if not isinstance(error, dict):
             notes.append("a JSON-RPC error is no object")
             error = {"message": error if isinstance(error, str) else write(error, notes)[1]}
@@ -330,7 +330,9 @@ def _is_result(sent: dict[str, Any]) -> bool:
     if content is not ABSENT and sent.keys() <= _BARE_KEYS:  # nothing else could be meant
         return content is None or isinstance(content, str) or _is_block(content)
     kind = _either(sent, "resultType", "result_type")
-    return isinstance(kind, str) and kind == "input_required"
+    if not isinstance(kind, str):
+        return False
+    return kind == "input_required" or (kind == "complete" and sent.keys() <= _RESULT_KEYS)
 
 
 def _is_block(sent: Any) -> bool:
