@@ -97,6 +97,8 @@ def test_however_it_is_read_the_same_is_sent_back(
     last = {"openai": 2}.get(provider, 1)
     assert len(read) >= len(at_once) - last
     assert read[: len(at_once) - last] == at_once[:-last]
+    if how in {"stream", "helper, read"}:
+        assert held[provider, sync, how]["text"] == held[provider, sync, "at once"]["text"]
 
 
 @pytest.mark.parametrize("sync", SYNC)
@@ -160,7 +162,12 @@ QUESTIONS: dict[str, dict[str, Any]] = {
         "tools": [TOOL],
         "include": ["reasoning.encrypted_content"],
     },
-    "openai-chat": {"model": "m", "messages": [ASKED], "tools": [{"function": TOOL}]},
+    "openai-chat": {
+        "model": "m",
+        "messages": [ASKED],
+        "tools": [{"function": TOOL}],
+        "stream_options": {"include_usage": True},
+    },
     "anthropic": {
         "model": "m",
         "messages": [ASKED],

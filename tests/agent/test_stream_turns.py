@@ -58,6 +58,9 @@ def test_a_stream_comes_to_the_response_that_was_not_streamed(provider: str) -> 
     stream = streamed(*events)
     assert stream.is_done
     assert read_turn(stream.response) == read_turn(whole)
+    assert stream.response is not None
+    for key in ("usage", "usageMetadata", "model", "id"):
+        assert stream.response.get(key) == whole.get(key)
     assert [call.parsed() for call in stream.tool_calls] == [
         {"location": "Oslo"},
         {"location": "Kyoto"},
@@ -103,8 +106,9 @@ def test_who_only_wants_the_calls_answered_gives_the_events_themselves(
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_half_a_turn_is_no_turn(provider: str) -> None:
     _, events = told(provider)
-    # Anthropic says why it stopped, then that it did: either will do.
-    last = len(events) - (2 if provider == "anthropic" else 1)
+    # Anthropic says why it stopped, then that it did: either will do. A chat says last what it cost.
+    # Gemini's calls come whole, and may be run without a word that they were the last.
+    last = len(events) - {"openai": 1}.get(provider, 2)
     for end in range(len(events)):
         stream = streamed(*events[:end])
         assert stream.is_done is (end > last), end
@@ -148,6 +152,20 @@ def test_what_the_service_says_went_wrong_is_told(event: dict[str, Any], provide
     assert "too many" not in stream.content
     with pytest.raises(StreamError, match=r"^too many$"):
         reply(stream)
+
+
+def test_a_message_that_stops_without_a_reason_is_done() -> None:
+    _, events = told("anthropic")
+    stream = streamed(*(event for event in events if event["type"] != "message_delta"))
+    assert (stream.is_done, stream.finish_reason) == (True, "")
+
+
+def test_words_of_gemini_that_end_without_a_reason_are_not_done() -> None:
+    stream = streamed(parts({"text": "Let me"}))
+    assert not stream.is_done
+    made = {"functionCall": {"name": "functions_Weather", "args": {}}}
+    stream.feed(parts(made))
+    assert stream.is_done
 
 
 def test_events_that_came_up_later_are_no_words() -> None:

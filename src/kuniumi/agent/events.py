@@ -228,6 +228,8 @@ def _read_anthropic(kind: str, event: dict[str, Any]) -> list[Step]:
         if block.get("type") == "thinking":
             return [Step("thinking", _text(block.get("thinking")))]
         return [Step("content", _text(block.get("text")))] if block.get("type") == "text" else []
+    if kind == "message_stop":
+        return [Step("finish")]
     delta = event.get("delta")
     if not isinstance(delta, dict):
         return []

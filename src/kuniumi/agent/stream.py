@@ -122,7 +122,9 @@ class Stream:
         if self._assembly.wire is None:
             said = self._content or self._thinking or self._calls or self.extras
             return self._ended and bool(said) and not self.trouble
-        return self.finish_reason is not None and not self.trouble
+        # Gemini at times gives no reason to end after calls, which come whole.
+        called = self._assembly.wire == "gemini" and self._ended and bool(self._calls)
+        return (self.finish_reason is not None or called) and not self.trouble
 
     @property
     def response(self) -> dict[str, Any] | None:
@@ -294,7 +296,7 @@ class Stream:
             elif step.kind == "thinking":
                 pieces += self._think(clean(step.text))
             elif step.kind == "finish":
-                self.finish_reason = step.text
+                self.finish_reason = step.text or self.finish_reason or ""
             elif step.kind == "error":
                 self.trouble = self.trouble or clean(step.text)
             else:
