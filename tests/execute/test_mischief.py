@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +266,73 @@ def test_a_hundred_megabytes_cross_both_ways(app: App) -> None:
     text = "x" * 100_000_000
     with connect(app, "in-process") as door:
         assert door.call("Echo", text=text).body == b'{"result":"%b"}' % text.encode()
+
+
+# ---- results that can't be sent ------------------------------------------------------------------
+
+
+class Hostile:
+    """Whoever looks at it is surprised."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(name)
+
+
+def _cycle() -> list[Any]:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    return cycle
+
+
+def _deep() -> list[Any]:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    return deep
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "not a number": lambda: float("nan"),
+    "infinity deep inside": lambda: [{"a": [float("-inf")]}],
+    "a cycle": _cycle,
+    "what nests too deeply": _deep,
+    "half a character": lambda: "a\ud800",
+    "half a character as a key": lambda: {"a\udfff": 1},
+    "an object": object,
+    "a lock": threading.Lock,
+    "a generator": lambda: (x for x in "ab"),
+    "a key that is no text": lambda: {(1, 2): 3},
+    "what fails to be looked at": Hostile,
+    "an exception": lambda: [ValueError("x")],
+}
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads", "processes"])
+def test_what_can_t_be_sent_is_an_error_wherever_it_was_made(executor: Any) -> None:
+    async def GiveLater(what: str) -> Any:
+        return RESULTS[what]()
+
+    def Give(what: str) -> Any:
+        return RESULTS[what]()
+
+    def GiveEach(what: str) -> Iterator[Any]:
+        yield RESULTS[what]()
+
+    app = App(executor=executor)
+    functions = {"Give": Give, "GiveLater": GiveLater, "GiveEach": GiveEach}
+    for function in functions.values():
+        app.register(function)
+    app.register(lambda: 1, name="One")
+    with connect(app, "http") as door:
+        for what in RESULTS:
+            for name in functions:
+                began = time.monotonic()
+                reply = door.call(name, what=what)
+                assert reply.status == 500, (name, what)
+                said = "SystemExit" if "fails" in what else f"{name} returned what it must not"
+                assert reply.envelope["error"].startswith(said), what
+                assert time.monotonic() - began < 5
+                assert door.call("One").envelope == {"result": 1}
 
 
 # ---- no more threads -----------------------------------------------------------------------------
