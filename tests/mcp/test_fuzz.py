@@ -27,7 +27,17 @@ from kuniumi.serve.mcp.pipes import Inlet
 from kuniumi.serve.mcp.sessions import MOST
 from tests.http.server import Server, eventually, serving
 from tests.mcp.official import STATELESS, examples
-from tests.mcp.senders import HANDSHAKE, MISCHIEF, Message, Pipe, Poster, meta, piped
+from tests.mcp.senders import (
+    BOTH,
+    HANDSHAKE,
+    MISCHIEF,
+    Message,
+    Pipe,
+    Poster,
+    lines_in,
+    meta,
+    piped,
+)
 
 SHORT, LONG = 120, 5_000
 LIMIT = 20_000
@@ -513,6 +523,31 @@ def test_a_client_that_does_not_read_makes_a_server_wait_not_grow() -> None:
         pipe.listening.set()
         assert {pipe.hear()["id"] for _ in range(count)} == set(range(count))
         sending.join()
+
+
+@pytest.mark.parametrize("revision", BOTH)
+def test_a_function_that_reports_more_than_is_read_makes_nothing_grow(
+    tmp_path: Path, revision: str
+) -> None:
+    count, notes = 100_000, tmp_path / "notes"
+    with piped(MISCHIEF, revision=revision, notes=notes) as pipe:
+        assert pipe.is_well()
+        before = resident(pipe.process.pid)
+        pipe.listening.clear()
+        asked = pipe.call_of("Pour", 1, count=count)
+        asked["params"].setdefault("_meta", {})["progressToken"] = "t"
+        pipe.send(asked)
+        eventually(lambda: "poured" in lines_in(notes), "the end of its reports")
+        assert resident(pipe.process.pid) < before + 64 * 1024 * 1024
+        pipe.listening.set()
+        assert pipe.answer_to(1)["result"]["structuredContent"] == {"result": count}
+        steps = [
+            told["params"]["progress"]
+            for told in pipe.told
+            if told["method"] == "notifications/progress"
+        ]
+        assert 0 < len(steps) < count
+        assert steps == sorted(set(steps))
 
 
 def resident(pid: int) -> int:

@@ -70,6 +70,16 @@ def Block(seconds: float) -> float:
 
 
 @app.function
+async def Pour(count: int, ctx: Context) -> int:
+    """Reports more than anybody reads, and looks at nothing else meanwhile."""
+    for step in range(count):
+        ctx.progress(step + 1, count, "x" * 1000)
+        ctx.log.error("y" * 1000)
+    note("poured")
+    return count
+
+
+@app.function
 async def NoteCancelled(mark: str, ctx: Context) -> int:
     """Notes when its caller gives it up, and goes on talking."""
     note(f"{mark} began")

@@ -227,11 +227,16 @@ class Connection:
             else:
                 self._loop.call_soon_threadsafe(self._tell, work, message)
 
-        put = partial(self._tell, work)
+        put = partial(self._put, work)
         line = Line(tell=tell, ask=partial(self._questions.ask, put), gone=work.cancelled.wait)
         return await self.desk.answer(request, params, terms, line)
 
     def _tell(self, work: Work, message: bytes) -> None:
+        """Send what a client can do without: it is dropped where too much waits to be read."""
+        if not self._outlet.is_full:
+            self._put(work, message)
+
+    def _put(self, work: Work, message: bytes) -> None:
         if not work.over and not work.cancelled.is_set():
             self._send(message)
 
