@@ -132,9 +132,17 @@ def test_in_no_span_of_time_does_more_pass_than_twice_the_limit_nor_less_than_it
         assert sum(begin <= at <= begin + per * 0.999 for at in passed) <= 2 * calls
 
 
-@pytest.mark.parametrize("options", [{"calls": 0}, {"calls": 1, "per": 0}, {"calls": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"calls": calls} for calls in (0, -1, True, 0.5, 2.0, "1", None, float("nan"))),
+        *({"calls": 1, "per": per} for per in (0, -1, True, "1", float("inf"), float("nan"))),
+        *({"calls": 1, "most_keys": most} for most in (0, 0.5, True)),
+    ],
+)
 def test_a_limit_that_is_none_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(DefinitionError, match="must be a positive number"):
+    *_, option = options
+    with pytest.raises(DefinitionError, match=f"limit_rate: {option}=.* must be a "):
         limit_rate(**options)
 
 

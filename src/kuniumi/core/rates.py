@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kuniumi.core.around import Around, Calling
 
 MOST_KEYS = 10_000
+_ENDLESS = float("inf")
 
 
 def limit_rate(
@@ -34,10 +35,13 @@ def limit_rate(
     `key` is counted by itself: each function, unless told otherwise; a call whose key is None is not
     counted. At most `most_keys` are kept in mind, in each process.
     """
-    for option, given in (("calls", calls), ("per", per), ("most_keys", most_keys)):
-        if not isinstance(given, (int, float)) or isinstance(given, bool) or not given > 0:
-            msg = f"limit_rate: {option}={given!r} must be a positive number"
+    for option, given in (("calls", calls), ("most_keys", most_keys)):
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            msg = f"limit_rate: {option}={given!r} must be a whole number, 1 or more"
             raise DefinitionError(msg)
+    if not isinstance(per, (int, float)) or isinstance(per, bool) or not 0 < per < _ENDLESS:
+        msg = f"limit_rate: per={per!r} must be a positive number of seconds"
+        raise DefinitionError(msg)
     pace = _Pace(per / calls, per, most_keys)
 
     def limit(call: Calling) -> Around:
