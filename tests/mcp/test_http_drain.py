@@ -225,10 +225,13 @@ def test_while_it_drains_every_answer_closes_its_connection() -> None:
         server.signal()
         message = client.call_message("Echo", {"text": "x"})
         headers = client.headers("tools/call", "functions.Echo")
-        spare.request("POST", "/mcp", msgspec.json.encode(message), headers)
-        answer = spare.getresponse()
-        assert msgspec.json.decode(answer.read())["result"]["structuredContent"] == {"result": "x"}
-        assert answer.getheader("connection") == "close"
+        said = "keep-alive"
+        while said != "close":  # the signal may still be on its way to the worker
+            spare.request("POST", "/mcp", msgspec.json.encode(message), headers)
+            answer = spare.getresponse()
+            result = msgspec.json.decode(answer.read())["result"]
+            assert result["structuredContent"] == {"result": "x"}
+            said = answer.getheader("connection", "keep-alive")
         spare.close()
         assert "result" in _final(first)
         assert server.wait() == 0
