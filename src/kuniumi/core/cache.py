@@ -8,12 +8,11 @@ blanks between them don't count; how a number is written does, if only a little.
 from __future__ import annotations
 
 from _thread import allocate_lock  # `threading` is a good deal more to load
-from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from kuniumi.errors import DefinitionError
 
@@ -137,8 +136,9 @@ def _size(key: tuple[str, bytes, Any], envelope: Envelope) -> int:
     return len(key[1]) + len(envelope.body) + len(envelope.content) + 500
 
 
-_canonical_in = msgspec.json.Decoder(float_hook=Decimal)  # a float would lose what is written
-_canonical_out = msgspec.json.Encoder(order="sorted", decimal_format="number")
+# A float would lose what is written, and 1e0 is not 1 to whoever tells floats and integers apart.
+_canonical_in = msgspec.json.Decoder(float_hook=lambda written: Raw(written.encode()))
+_canonical_out = msgspec.json.Encoder(order="sorted")
 
 
 def _key_of(call: Calling, cache: Cache) -> tuple[str, bytes, Any] | None:
