@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 
 from kuniumi import App, Context, Mount
+from kuniumi.env.environment import Environment
 from kuniumi.execute.loop import answer
 from kuniumi.testing import SURFACES, connect
+from tests.env.test_sandbox import CHANGES, EVERY_USE
 from tests.http.server import serving
 from tests.mcp.official import problems
 from tests.openapi.running import APPS
@@ -281,6 +284,44 @@ def _app(**options: Any) -> App:
         return ctx.env.list_env()
 
     return app
+
+
+LEADING_OUT = [
+    *("/data/out", "/data/out-folder", "/data/out-folder/secret", "/data/out-folder/new"),
+    *("/data/dangling-out", "/data/absolute", "/data/absolute-in", "/data/out-and-in"),
+    *("/data/far-out", "/secret", "/data/../secret", "/data../secret", "/database/secret"),
+    *("/data/ring", "/data/a.txt\0", "/data/" + "n" * 256, "/data/pipe", "/data/to-pipe"),
+]
+
+
+@pytest.mark.parametrize("awaits", [False, True])
+@pytest.mark.parametrize("executor", ["inline", "threads", "processes"])
+def test_wherever_a_function_runs_no_use_leads_out(
+    env: Environment, host: Path, executor: Any, *, awaits: bool
+) -> None:
+    app = App(executor=executor, mounts=[f"{host}/data:/data", f"{host}/data:/ro:ro"])
+
+    def Use(use: str, path: str, ctx: Context) -> None:
+        (EVERY_USE[use] if use in EVERY_USE else CHANGES[use])(ctx.env, path)
+
+    async def UseLater(use: str, path: str, ctx: Context) -> None:
+        await asyncio.sleep(0)
+        Use(use, path, ctx)
+
+    app.register(UseLater if awaits else Use, name="Use")
+    with connect(app, "http") as door:
+        for path in LEADING_OUT:
+            for use in EVERY_USE:
+                reply = door.call("Use", use=use, path=path)
+                if reply.status == 200:  # it may be looked at, that is all
+                    assert (path[-4:], use) == ("pipe", "stat")
+                    continue
+                assert re.match(r"\w+Error: \[Errno \d+\]", reply.envelope["error"]), (use, path)
+                assert str(host) not in reply.envelope["error"]
+        for use in CHANGES:
+            reply = door.call("Use", use=use, path="/ro/a.txt")
+            assert "Read-only file system: '/ro/" in reply.envelope["error"], use
+        assert door.call("Use", use="read", path="/data/to-link").envelope == {}
 
 
 # ---- one call beside another ---------------------------------------------------------------------
