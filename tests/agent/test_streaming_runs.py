@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kuniumi import App
-from kuniumi.agent import Piece, Run, StreamError, Toolbox, run
+from kuniumi.agent import Piece, Run, Stream, StreamError, Toolbox, run
 
 app = App(name="Calculator", version="1.0.0")
 
@@ -273,6 +273,23 @@ def test_a_stream_that_comes_too_late_is_closed() -> None:
             return went
 
     assert asyncio.run(main()).stopped == "timeout"
+
+
+class Watched(Plain):
+    """As instrumentation wraps a stream: it offers both ways, and only one works."""
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        raise TypeError("the stream below is no async one")
+        yield
+
+
+def test_a_watched_stream_is_gone_through_as_its_client_goes() -> None:
+    client = Late()
+    client.may_answer.set()
+    client.answer = Watched(*turn(calls=False))
+    assert converse(client).text == "Let me see."
+    stream = Stream()
+    assert [piece.text for piece in stream.read(Watched(*turn(calls=False)))] == ["Let me see."]
 
 
 def test_a_stream_is_not_read_far_ahead_of_who_listens() -> None:

@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction, unwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
@@ -24,17 +24,28 @@ _BOTH_WAYS = 2  # socket.SHUT_RDWR
 _END = object()
 
 
-async def ask(method: Callable[..., Any], request: dict[str, Any]) -> Any:
+class Asked(NamedTuple):
+    """What a client's method gave, and whether it had to be awaited."""
+
+    found: Any
+    awaits: bool
+
+
+async def ask(method: Callable[..., Any], request: dict[str, Any]) -> Asked:
     """Call a client's method; what comes after nobody waits for it any more is closed."""
     if iscoroutinefunction(unwrap(method)):
-        return await method(**request)
+        return Asked(await method(**request), awaits=True)
     found = await aside(partial(method, **request), _close_now)
-    return await found if isawaitable(found) else found
+    return Asked(await found, awaits=True) if isawaitable(found) else Asked(found, awaits=False)
 
 
-async def follow(chunks: Any) -> AsyncGenerator[Any]:
-    """Go through an SDK's stream, and close it in the end."""
-    if hasattr(chunks, "__aiter__"):
+async def follow(chunks: Any, *, awaits: bool = True) -> AsyncGenerator[Any]:
+    """Go through an SDK's stream, and close it in the end.
+
+    What watches a client's calls may give streams that can be gone through either way, and fail at
+    one: `awaits` is the way of the client.
+    """
+    if hasattr(chunks, "__aiter__") and (awaits or not hasattr(chunks, "__iter__")):
         try:
             async for chunk in chunks:
                 yield chunk

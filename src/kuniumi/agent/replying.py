@@ -44,7 +44,7 @@ async def whole_of(response: Any) -> Any:
 
     if final is not None:
         try:
-            return _whole_final(await ask(getattr(response, final), {}))
+            return _whole_final((await ask(getattr(response, final), {})).found)
         except (RuntimeError, AssertionError) as error:  # what they say of a stream that broke off
             raise StreamError(str(error) or _BROKEN) from error
     stream, begun = Stream(), False

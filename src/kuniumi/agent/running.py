@@ -120,7 +120,7 @@ async def run(
                     break
                 response = heard.response
                 turn = read_turn(response)
-                text = turn.text
+                text = turn.text or heard.stream.content
                 if not turn.calls and not turn.paused:
                     said += turn.messages
                     stopped = "done"
@@ -148,12 +148,12 @@ async def _hear(
     max_size: int,
 ) -> None:
     """Ask once, and hear what is said to its end, or as far as it comes."""
-    found = await ask(asking.ask, request)
+    found, awaits = await ask(asking.ask, request)
     if not asking.streams:
         heard.response = found
         return
     stream, size, chunk = heard.stream, 0, None
-    async with aclosing(follow(found)) as chunks:
+    async with aclosing(follow(found, awaits=awaits)) as chunks:
         while chunk is not _END:
             try:
                 following = await anext(chunks, _END)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -163,27 +163,9 @@ class Stream:
         self._ended = True
         return pieces
 
-    @overload
-    def read(self, chunks: AsyncIterable[Any]) -> AsyncIterator[Piece]: ...
-    @overload
-    def read(self, chunks: Iterable[Any]) -> Iterator[Piece]: ...
-    def read(self, chunks: Any) -> AsyncIterator[Piece] | Iterator[Piece]:
-        """Go through a whole stream, piece by piece, with `async for` if its chunks need that."""
-        if hasattr(chunks, "__aiter__"):
-            return self._read_later(chunks)
-        return self._read(chunks)
-
-    def _read(self, chunks: Iterable[Any]) -> Iterator[Piece]:
-        for chunk in chunks:
-            yield from self.feed(chunk)
-        yield from self.end()
-
-    async def _read_later(self, chunks: AsyncIterable[Any]) -> AsyncIterator[Piece]:
-        async for chunk in chunks:
-            for piece in self.feed(chunk):
-                yield piece
-        for piece in self.end():
-            yield piece
+    def read(self, chunks: Iterable[Any] | AsyncIterable[Any]) -> Pieces:
+        """Go through a whole stream, piece by piece: with `for`, or with `async for`."""
+        return Pieces(self, chunks)
 
     # ---- text ----
 
@@ -328,6 +310,39 @@ class Stream:
         call = _Growing(step.key)
         self._calls.append(call)
         return len(self._calls) - 1, call
+
+
+class Pieces:
+    """The pieces of a stream, as its chunks come.
+
+    Who goes through them decides which way: what watches a package's calls may wrap its streams in
+    objects that offer both, and fail at one.
+    """
+
+    __slots__ = ("_chunks", "_stream")
+
+    def __init__(self, stream: Stream, chunks: Any) -> None:
+        self._stream = stream
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[Piece]:
+        """Give the pieces of chunks that come without awaiting."""
+        for chunk in self._chunks:
+            yield from self._stream.feed(chunk)
+        yield from self._stream.end()
+
+    async def __aiter__(self) -> AsyncIterator[Piece]:
+        """Give the pieces of chunks that have to be awaited, or of any others."""
+        if hasattr(self._chunks, "__aiter__"):
+            async for chunk in self._chunks:
+                for piece in self._stream.feed(chunk):
+                    yield piece
+        else:
+            for chunk in self._chunks:
+                for piece in self._stream.feed(chunk):
+                    yield piece
+        for piece in self._stream.end():
+            yield piece
 
 
 def _words(found: Any) -> str:
