@@ -387,6 +387,23 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
             "blocks": 3,
         },
     ),
+    "media as models' messages have them": (
+        blocks(
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+            {
+                "type": "document",
+                "title": "r",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+            },
+            {"type": "image", "source": {"type": "url", "url": "https://example.org/p"}},
+        ),
+        {
+            "kind": "media",
+            "text": "[image: image/png, 70 bytes]\n[document: r, application/pdf, 30 bytes]\n"
+            "[image: <https://example.org/p>]",
+            "blocks": 3,
+        },
+    ),
     "unknown, with words": (
         blocks({"type": "markdown", "text": "**hi**"}),
         {"text_contains": ["markdown", "**hi**"], "warned": True},
@@ -429,7 +446,14 @@ ROWS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "a JSON-RPC error in a text is only suspected": (
         text('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'),
-        {"declared": False, "suspected": True, "code": -32601, "message": "no"},
+        {
+            "kind": "json",
+            "has_value": True,
+            "declared": False,
+            "suspected": True,
+            "code": -32601,
+            "message": "no",
+        },
     ),
     "a result in a string": (json.dumps(text("hi", isError=True)), {"kind": "error", "text": "hi"}),
     "a result in a result": ({"result": text('{"a":1}')}, {"kind": "json", "value": {"a": 1}}),

@@ -104,6 +104,7 @@ def _read_text(sent: dict[str, Any], notes: list[str]) -> Block:
 
 def _read_media(sent: dict[str, Any], notes: list[str]) -> Block:
     kind = sent["type"]
+    sent, raw = _flattened(sent), sent
     declared = read_media_type(_either(sent, "mimeType", "mime_type"))
     data, found = _read_data(sent.get("data"), declared, kind, notes)
     return Block(
@@ -113,8 +114,17 @@ def _read_media(sent: dict[str, Any], notes: list[str]) -> Block:
         uri=_line(sent, "uri", "url"),
         name=_line(sent, "name"),
         audience=_audience(sent),
-        raw=sent,
+        raw=raw,
     )
+
+
+def _flattened(sent: dict[str, Any]) -> dict[str, Any]:
+    """Give a block whose data is in a `source`, as models' messages have it, in MCP's form."""
+    source = sent.get("source")
+    if "data" in sent or not isinstance(source, dict):
+        return sent
+    named = {"data": source.get("data"), "mimeType": source.get("media_type")}
+    return {**named, "url": source.get("url"), **sent}
 
 
 def _read_link(sent: dict[str, Any], notes: list[str]) -> Block:
@@ -167,6 +177,7 @@ def _read_unknown(sent: dict[str, Any], notes: list[str]) -> Block:
     kind = sent.get("type")
     kind = one_line(clean(kind), 50) if isinstance(kind, str) and kind else "unknown"
     notes.append(f"a block is of an unknown type: {kind}")
+    sent, raw = _flattened(sent), sent
     text = sent.get("text")
     text = clean(text) if isinstance(text, str) else _words_inside(sent.get("content"))
     declared = read_media_type(_either(sent, "mimeType", "mime_type"))
@@ -181,7 +192,7 @@ def _read_unknown(sent: dict[str, Any], notes: list[str]) -> Block:
         uri=_line(sent, "uri", "url"),
         name=_line(sent, "name", "title"),
         audience=_audience(sent),
-        raw=sent,
+        raw=raw,
     )
 
 

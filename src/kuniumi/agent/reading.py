@@ -7,7 +7,8 @@ odd is in the answer's warnings.
 What is not obvious:
 
 - A result that was wrapped once more, as the text of another, is unwrapped. What the inner one
-  declared is then only a suspicion: the server that was asked did not declare it.
+  declared is then only a suspicion: the server that was asked did not declare it. An error of
+  JSON-RPC in a text stays what it is: data that looks like an error.
 - A tool result dumped from an SDK's object with all its defaults has `structuredContent: null`
   beside `_meta: null`. No server sends the latter, so the former is then no value.
 """
@@ -459,7 +460,8 @@ def _read_blocks(
     value = parse(texts[0].text) if len(texts) == 1 else ABSENT
     if value is ABSENT:
         return conclude(raw, notes, blocks, ABSENT)
-    if len(blocks) == 1 and isinstance(value, dict) and _is_whole(value):
+    whole = len(blocks) == 1 and isinstance(value, dict) and _is_whole(value)
+    if whole and not value.get("error"):
         return _unwrap(value, blocks, raw, notes, wrapped)
     return conclude(raw, notes, blocks, value, in_text=True)
 
