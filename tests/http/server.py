@@ -117,7 +117,11 @@ class Server:
     def open(self, data: bytes = b"") -> socket.socket:
         """Open a bare connection, and send bytes."""
         connection = socket.create_connection((self.host, self.port), timeout=_PATIENCE)
-        connection.sendall(data)
+        try:
+            connection.sendall(data)
+        except OSError:  # a server that stops resets it
+            connection.close()
+            raise
         return connection
 
     def raw(self, data: bytes) -> list[Reply]:
