@@ -28,6 +28,7 @@ from kuniumi.errors import ServerError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
     from types import TracebackType
 
     from kuniumi.agent.answer import Answer
@@ -41,6 +42,7 @@ RETRIES = 2
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
+_CALM = 0.5  # seconds between two requests for a list that the server says has changed
 _AFTER_FAILING = 5.0  # seconds until a server that could not be asked for its tools is asked again
 
 
@@ -333,10 +335,13 @@ class Toolbox:
 
     def _hear_change(self, drawer: _Drawer) -> None:
         drawer.expires = 0.0
-        if not self._is_open or drawer.is_filling:
+        if not self._is_open or drawer.is_due:
             return
+        drawer.is_due = True
 
         async def refill() -> None:
+            await asyncio.sleep(drawer.filled + _CALM - monotonic())
+            drawer.is_due = False  # what is heard from here on is another change
             await drawer.refill()
             self._sort()
 
@@ -355,12 +360,16 @@ class Toolbox:
             for name in {tool.name for tool in drawer.tools}:
                 owners[name] = owners.get(name, 0) + 1
         found: dict[str, tuple[_Drawer, Tool]] = {}
+        seen_already: set[tuple[_Drawer, str]] = set()  # some servers list a tool twice
         shown = []
         for drawer in self._drawers:
             for tool in drawer.tools:
-                name = tool.name if owners[tool.name] == 1 else f"{_slug(drawer.name)}_{tool.name}"
-                if name in found:
+                if (drawer, tool.name) in seen_already:
                     continue
+                seen_already.add((drawer, tool.name))
+                name = tool.name
+                if owners[name] > 1:
+                    name = _unused(f"{_slug(drawer.name)}_{name}", found.keys() | owners.keys())
                 found[name] = drawer, tool
                 shown.append(tool if name == tool.name else replace(tool, name=name))
         self._before, self._found = self._found, found
@@ -379,6 +388,8 @@ class _Drawer:
         self.name = self.label = name_of(server)
         self.tools: list[Tool] = []
         self.expires: float | None = None
+        self.filled = 0.0
+        self.is_due = False  # whether a request for a list that changed is on its way
         self.trouble = ""
         self.hearer = Hearer(lambda: None)
         self._visitor = visitor
@@ -389,11 +400,6 @@ class _Drawer:
     def is_stale(self) -> bool:
         """Whether its list is too old."""
         return self.expires is not None and self.expires <= monotonic()
-
-    @property
-    def is_filling(self) -> bool:
-        """Whether its list is being asked for: what changed meanwhile is asked for with it."""
-        return self._lock.locked()
 
     async def source(self) -> Source:
         """Give the open source; one that could not be opened is tried again."""
@@ -436,6 +442,8 @@ class _Drawer:
     async def _list(self) -> None:
         await self._open()
         assert self._source is not None  # noqa: S101 - it was opened, or that raised
+        self.filled = monotonic()
+        self.expires = None
         try:
             async with asyncio.timeout(self.server.start_timeout):
                 found = await self._source.list_tools()
@@ -447,7 +455,8 @@ class _Drawer:
         except Exception as error:
             raise ServerError(f"{self.name}: {str(error) or type(error).__name__}") from error
         self.tools = found.tools
-        self.expires = None if found.ttl is None else monotonic() + max(found.ttl, 1.0)
+        if found.ttl is not None:
+            self.expires = monotonic() + max(found.ttl, 1.0)
         self.trouble = ""
 
     def _fail(self, error: ServerError) -> None:
@@ -480,7 +489,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "server"
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, taken: AbstractSet[str]) -> str:
     found, number = name, 2
     while found in taken:
         found, number = f"{name}_{number}", number + 1

@@ -125,7 +125,8 @@ class HttpLink:
             raise LinkLostError("the server has forgotten the session")
         raw = await read_all(response, self._web.max_bytes)
         message = read_message(raw) if raw.lstrip()[:1] == b"{" else None
-        if isinstance(message, Response) and message.id in {key, b""} and status < 300:
+        answers = isinstance(message, Response) and message.id.strip(b'"') in {key, b""}
+        if isinstance(message, Response) and answers and status < 300:
             return message
         if status in _BUSY:
             raise await refusal(response, raw)
@@ -189,7 +190,7 @@ class HttpLink:
         """Take one message of a stream: the answer that is waited for, or what is handed on."""
         message = read_message(data) if data else None
         if isinstance(message, Response):
-            return message if key and message.id == key else None
+            return message if key and message.id.strip(b'"') == key else None
         if isinstance(message, RpcError):
             return _error_in(data) if key else None
         if message is not None:

@@ -56,7 +56,7 @@ class Pending:
 
     def resolve(self, key: bytes, response: Response | RpcError) -> None:
         """Give an answer to whoever waits for it; one that is late, or came twice, is nobody's."""
-        future = self._waiting.get(key)
+        future = self._waiting.get(key.strip(b'"'))  # some servers make text of every id
         if future is not None and not future.done():
             future.set_result(response)
 

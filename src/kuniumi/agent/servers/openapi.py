@@ -8,7 +8,9 @@ references within the document are followed.
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -26,8 +28,14 @@ _READS = frozenset({"get", "head", "options", "trace"})
 _TWICE_IS_ONCE = _READS | {"put", "delete"}
 _PLACES: tuple[Place, ...] = ("path", "query", "header", "cookie")
 _IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
+# They say where a request ends and where it goes: no argument may.
+_RESERVED_HEADERS = frozenset(
+    {"connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+_IN_PATH = re.compile(r"\{([^{}/]+)\}")
 _STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
 _MOST_OPERATIONS = 100_000
+_MOST_DEFINITIONS = 250  # of one tool
 _DEEPEST = 60
 _COMPONENT = "#/components/schemas/"
 
@@ -56,25 +64,35 @@ class Operation(Struct, frozen=True):
     media_type: str = ""
     body: str = ""  # the argument that is the whole body; none where its fields are arguments
     fields: frozenset[str] = frozenset()
+    servers: Any = None  # where it is called, if that is not where the others are
 
 
-def read_document(document: Any) -> list[Operation]:
-    """Give the operations of a document, in its order."""
+def read_document(document: Any, settled: frozenset[str] = frozenset()) -> list[Operation]:
+    """Give the operations of a document, in its order.
+
+    Headers that are `settled` go with every request: no model is asked for them.
+    """
     if not isinstance(document, dict) or not isinstance(document.get("paths", {}), dict):
         raise ServerError("that is no OpenAPI document")
     version = str(document.get("openapi", ""))
     if not version.startswith("3."):
         said = version or document.get("swagger") or "none"
         raise ServerError(f"the OpenAPI version is {said}: only 3.x can be read")
-    return _Document(document).operations()
+    return _Document(document, settled).operations()
 
 
 class _Document:
     """One document, while it is read."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], settled: frozenset[str]) -> None:
         self._document = document
         self._nullable = str(document["openapi"]).startswith("3.0")
+        self._unasked = _IGNORED_HEADERS | _RESERVED_HEADERS | settled
+        self._names: dict[str, str] = {}  # of definitions, by the references to them
+        self._taken: set[str] = set()
+        # Tools share what they refer to: all operations of a large document may refer to all of it.
+        self._definitions: dict[str, tuple[Any, dict[str, None]]] = {}  # with what that refers to
+        self._closures: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
@@ -93,10 +111,7 @@ class _Document:
             ref = found.get("$ref") if isinstance(found, dict) else None
             if not isinstance(ref, str) or not ref.startswith("#/"):
                 return found
-            found = self._document
-            for step in ref[2:].split("/"):
-                key = step.replace("~1", "/").replace("~0", "~")
-                found = found.get(key) if isinstance(found, dict) else None
+            found = self._at(ref)
         return None
 
     def _read(
@@ -110,7 +125,7 @@ class _Document:
         properties: dict[str, Any] = {}
         required: list[str] = []
         parameters = []
-        for sent in self._parameters(item, operation):
+        for sent in self._parameters(path, item, operation):
             parameter, described = self._parameter(sent, properties)
             parameters.append(parameter)
             properties[parameter.argument] = described
@@ -131,23 +146,36 @@ class _Document:
             operation,
         )
         return Operation(
-            tool, method.upper(), path, tuple(parameters), coding, media_type, body, fields
+            tool,
+            method.upper(),
+            path,
+            tuple(parameters),
+            coding,
+            media_type,
+            body,
+            fields,
+            operation.get("servers") or item.get("servers"),
         )
 
     # ---- parameters --------------------------------------------------------------------------------
 
     def _parameters(
-        self, item: dict[str, Any], operation: dict[str, Any]
+        self, path: str, item: dict[str, Any], operation: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        """Give the parameters of an operation; its own stand in for those of its path."""
+        """Give the parameters of an operation; its own stand in for those of its path.
+
+        What the path has a place for is one, even if its author forgot to say so.
+        """
         known: dict[tuple[str, str], dict[str, Any]] = {}
         for owner in (item, operation):
             for sent in _list(owner.get("parameters")):
                 found = self.follow(sent)
                 if isinstance(found, dict) and isinstance(found.get("name"), str):
                     known[found["name"], _text(found.get("in"))] = found
+        for name in _IN_PATH.findall(path):
+            known.setdefault((name, "path"), {"name": name, "in": "path"})
         for (name, place), found in known.items():
-            ignored = place == "header" and name.lower() in _IGNORED_HEADERS
+            ignored = place == "header" and name.lower() in self._unasked
             if place in _PLACES and not ignored:
                 yield found
 
@@ -155,7 +183,9 @@ class _Document:
         self, sent: dict[str, Any], taken: dict[str, Any]
     ) -> tuple[Parameter, dict[str, Any]]:
         name, place = sent["name"], sent["in"]
-        argument = name if name not in taken else f"{place}_{name}"
+        argument = name
+        while argument in taken:
+            argument = f"{place}_{argument}"
         content = _dict(sent.get("content"))
         inner = next(iter(content.values()), {}) if content else sent
         schema = dict(_dict(_dict(inner).get("schema")))
@@ -220,12 +250,63 @@ class _Document:
         """Give a schema that stands by itself: what it refers to is among its definitions."""
         wanted: dict[str, None] = {}
         found: dict[str, Any] = _dict(self._standing(schema, wanted, 0))
-        schemas = _dict(_dict(self._document.get("components")).get("schemas"))
+        if not wanted:
+            return found
+        key = tuple(wanted)
+        definitions = self._closures.get(key)
+        if definitions is None:
+            definitions = self._closures[key] = self._closure(key)
+        return {**found, "$defs": definitions}
+
+    def _closure(self, wanted: tuple[str, ...]) -> dict[str, Any]:
+        """Give what is referred to, and all that refers to in turn: the nearest first, up to a limit."""
         definitions: dict[str, Any] = {}
-        while missing := [name for name in wanted if name not in definitions]:
-            for name in missing:
-                definitions[name] = self._standing(schemas.get(name, {}), wanted, 0)
-        return {**found, "$defs": definitions} if definitions else found
+        waiting = deque(wanted)
+        while waiting:
+            ref = waiting.popleft()
+            name = self._name_of(ref)
+            if name in definitions:
+                continue
+            if len(definitions) < _MOST_DEFINITIONS:
+                definitions[name], further = self._definition(ref)
+                waiting.extend(further)
+            else:
+                definitions[name] = {}  # no model would read on: anything may be there
+        return definitions
+
+    def _definition(self, ref: str) -> tuple[Any, dict[str, None]]:
+        """Give what a reference leads to, the same for all that refer to it, and where that leads."""
+        found = self._definitions.get(ref)
+        if found is None:
+            further: dict[str, None] = {}
+            # A reference to a reference stays one, so that a circle of them ends.
+            found = self._definitions[ref] = self._standing(self._at(ref), further, 0), further
+        return found
+
+    def _name_of(self, ref: str) -> str:
+        """Give the name of a definition: a component's own, else one made of the way to it."""
+        name = self._names.get(ref)
+        if name is None:
+            own = ref.removeprefix(_COMPONENT)
+            named = own != ref and "/" not in own
+            wanted = _unescaped(own) if named else re.sub(r"[^A-Za-z0-9]+", "_", own).strip("_")
+            name, number = wanted, 2
+            while name in self._taken:
+                name, number = f"{wanted}_{number}", number + 1
+            self._names[ref] = name
+            self._taken.add(name)
+        return name
+
+    def _at(self, ref: str) -> Any:
+        """Give what is at a place of the document."""
+        found: Any = self._document
+        for step in ref[2:].split("/"):
+            key = _unescaped(step)
+            if isinstance(found, list) and key.isdigit() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                found = found.get(key) if isinstance(found, dict) else None
+        return {} if found is None else found
 
     def _standing(self, part: Any, wanted: dict[str, None], depth: int) -> Any:
         if depth > _DEEPEST:
@@ -236,13 +317,11 @@ class _Document:
             return part
         ref = part.get("$ref")
         if isinstance(ref, str):
-            if not ref.startswith(_COMPONENT):
-                inner = self.follow(part)
-                return {} if inner is part else self._standing(inner, wanted, depth + 1)
-            name = ref.removeprefix(_COMPONENT)
-            wanted[name] = None
+            if not ref.startswith("#/"):
+                return {}  # nothing is fetched
+            wanted[ref] = None
             rest = {key: value for key, value in part.items() if key != "$ref"}
-            return {"$ref": f"#/$defs/{name}", **rest}
+            return {"$ref": f"#/$defs/{_escaped(self._name_of(ref))}", **rest}
         found = {key: self._standing(value, wanted, depth + 1) for key, value in part.items()}
         if self._nullable and found.pop("nullable", None) is True:
             if isinstance(found.get("type"), str):
@@ -289,6 +368,14 @@ def _words(operation: dict[str, Any]) -> str:
     if not description or description.startswith(summary):
         return description or summary
     return f"{summary}\n\n{description}" if summary else description
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _unescaped(step: str) -> str:
+    return unquote(step).replace("~1", "/").replace("~0", "~")
 
 
 def _dict(found: Any) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from kuniumi.errors import ServerError
 if TYPE_CHECKING:
     from kuniumi.agent.servers.openapi import Operation, Parameter
 
-_RESERVED = ":/?#[]@!$&'()*+,;="
+# What may stay as it is in a query; not what ends it, or begins another parameter.
+_RESERVED = ":/?@!$'()*,;="
 _SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _HEADER = re.compile(r"[\x20-\x7e\t]*\Z")
 _MOST_BOUNDARIES = 100
@@ -53,6 +54,8 @@ def prepare(operation: Operation, arguments: dict[str, Any]) -> Prepared:
             cookies += _pairs(parameter, value)
         else:
             headers[parameter.name] = _in_header(parameter, value)
+    if any(segment in {".", ".."} for segment in path.split("/")):
+        raise ServerError("the arguments lead to another address")
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     body = _write_body(operation, given, headers)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 10.0
 _REDIRECTED = frozenset({307, 308})
+_READ_ELSEWHERE = frozenset({301, 302, 303})  # only what was asked for by GET is asked for again
 _NEVER_RAN = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _PORTS = {"http": 80, "https": 443}
 
@@ -32,6 +33,7 @@ class Body(Struct, frozen=True):
     status_code: int
     content: bytes
     media_type: str
+    retry_after: float | None = None
 
 
 class Carrier(Struct, frozen=True):
@@ -75,7 +77,9 @@ class Web:
         self._transport = carrier.transport if auth is None else None
         self._timeout = carrier.client.timeout.as_dict()
         own = httpx.Headers(carrier.client.headers)
+        own["Accept-Encoding"] = "identity"  # a client of the user's would ask for anything
         own.update(headers)
+        self.settled = frozenset(name.lower() for name in headers)
         self._headers = {name.lower(): (name, value) for name, value in own.raw}
         self._auth = httpx.USE_CLIENT_DEFAULT if auth is None else auth
 
@@ -91,7 +95,9 @@ class Web:
         for _ in range(3):
             response = await self._send(method, url, headers, body)
             try:
-                if response.status_code not in _REDIRECTED:
+                status = response.status_code
+                elsewhere = method == "GET" and status in _READ_ELSEWHERE
+                if status not in _REDIRECTED and not elsewhere:
                     yield response
                     return
                 url = _follow(url, response)
@@ -105,7 +111,8 @@ class Web:
         """Send a request, and give the whole response, whatever its status."""
         async with self.send(method, url, headers, body) as response:
             content = await read_all(response, self.max_bytes)
-            return Body(response.status_code, content, media_type_of(response))
+            waits = retry_after(response)
+            return Body(response.status_code, content, media_type_of(response), waits)
 
     def facts_of(self, url: httpx.URL) -> dict[str, Any]:
         """Give what is told of the way to an address."""

@@ -43,6 +43,7 @@ class OpenApiSource:
         self._name = name
         self._operations: dict[str, Operation] = {}
         self._base = ""
+        self._found: Found | None = None  # what was read by opening, until it is asked for
 
     @property
     def name(self) -> str:
@@ -51,16 +52,23 @@ class OpenApiSource:
 
     async def open(self) -> None:
         """Read the document."""
-        await self.list_tools()
+        self._found = await self._read()
 
     async def list_tools(self) -> Found:
         """Give every operation as a tool."""
+        found, self._found = self._found, None
+        return found or await self._read()
+
+    async def _read(self) -> Found:
         document = await fetch_document(self._web, self._url)
-        self._operations = {each.tool.name: each for each in read_document(document)}
+        settled = self._web.settled
+        # It takes a while for a long one, in which other calls go on.
+        operations = await asyncio.to_thread(read_document, document, settled)
+        self._operations = {each.tool.name: each for each in operations}
         info = document.get("info")
         title = info.get("title") if isinstance(info, dict) else None
         self._name = self._name or (title if isinstance(title, str) else "")
-        self._base = self._find_base(document)
+        self._base = self._find_base(document.get("servers"))
         return Found([operation.tool for operation in self._operations.values()])
 
     async def call(
@@ -75,16 +83,16 @@ class OpenApiSource:
         operation = self._operations.get(tool.name)
         if operation is None:
             raise ServerError(f"the server has no operation {tool.name!r} any more")
-        return await send(self._web, self._base, prepare(operation, arguments), trace)
+        base = self._find_base(operation.servers) if operation.servers else self._base
+        return await send(self._web, base, prepare(operation, arguments), trace)
 
     async def close(self) -> None:
         """Let go of nothing: the connections are the client's."""
 
-    def _find_base(self, document: dict[str, Any]) -> str:
+    def _find_base(self, servers: Any) -> str:
         """Give the address that paths are appended to."""
         if self._base_url:
             return self._base_url.rstrip("/")
-        servers = document.get("servers")
         first = servers[0] if isinstance(servers, list) and servers else None
         said = _filled(first) if isinstance(first, dict) else "/"
         base = self._url.join(said)
@@ -103,6 +111,7 @@ class RestSource:
         self._web = web
         self._url = url
         self._name = name
+        self._found: Found | None = None
 
     @property
     def name(self) -> str:
@@ -111,10 +120,14 @@ class RestSource:
 
     async def open(self) -> None:
         """See whether there is such a list."""
-        await self.list_tools()
+        self._found = await self._read()
 
     async def list_tools(self) -> Found:
         """Give the listed functions as tools."""
+        found, self._found = self._found, None
+        return found or await self._read()
+
+    async def _read(self) -> Found:
         found = await fetch_json(self._web, self._url)
         listed = found
         if isinstance(found, dict):
@@ -161,7 +174,9 @@ async def send(web: Web, base: str, request: Prepared, trace: Trace | None = Non
             trace.facts["error.type"] = str(body.status_code)
     if body.status_code in _BUSY:
         said = body.content[:500].decode("utf-8", "replace")
-        raise RefusedError(f"HTTP {body.status_code}: {said}", body.status_code)
+        raise RefusedError(
+            f"HTTP {body.status_code}: {said}", body.status_code, retry_after=body.retry_after
+        )
     return body
 
 
@@ -183,7 +198,6 @@ async def fetch_document(web: Web, url: httpx.URL) -> Any:
     if not _is_yaml(url, body):
         raise ServerError(f"{url} answers with no JSON")
     try:
-        # It takes a while for a long one, in which other calls go on.
         return await asyncio.to_thread(read_yaml, body.content)
     except ServerError as error:
         raise ServerError(f"{url}: {error}") from error
