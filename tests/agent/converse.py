@@ -68,12 +68,15 @@ def hold(asked: dict[str, Any]) -> dict[str, Any]:
     client = connect(asked["provider"], asked["url"], sync=asked["sync"])
     started = time.monotonic()
     with ExitStack() as stack:
-        if asked["how"] in {"at once", "streaming"}:
-            found = run(client, asked, stack)
-        elif asked["sync"]:
-            found = by_hand(client, asked, stack.enter_context(agent.Toolbox(app)))
-        else:
-            found = asyncio.run(by_hand_later(client, asked))
+        try:
+            if asked["how"] in {"at once", "streaming"}:
+                found = run(client, asked, stack)
+            elif asked["sync"]:
+                found = by_hand(client, asked, stack.enter_context(agent.Toolbox(app)))
+            else:
+                found = asyncio.run(by_hand_later(client, asked))
+        except Exception as error:  # noqa: BLE001 - which one is what is asked
+            found = {"raised": type(error).__name__, "said": str(error)}
     seconds = time.monotonic() - started
     if "left" in asked:
         with urlopen(asked["left"], timeout=60) as answer:  # noqa: S310 - the test's own service
@@ -88,14 +91,11 @@ def run(client: Any, asked: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
     options = {**THINKING[provider], "chat": provider == "openai-chat", **asked.get("options", {})}
     if asked["how"] == "streaming":
         options["on_piece"] = pieces.append
-    try:
-        if asked["sync"]:
-            tools = stack.enter_context(agent.Toolbox(app))
-            went = tools.run(client, "model", question, **options)
-        else:
-            went = asyncio.run(run_later(client, question, options))
-    except Exception as error:  # noqa: BLE001 - which one is what is asked
-        return {"raised": type(error).__name__}
+    if asked["sync"]:
+        tools = stack.enter_context(agent.Toolbox(app))
+        went = tools.run(client, "model", question, **options)
+    else:
+        went = asyncio.run(run_later(client, question, options))
     return {
         "text": went.text,
         "stopped": went.stopped,

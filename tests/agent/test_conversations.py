@@ -279,6 +279,28 @@ def assert_whole_turns_only(messages: list[Any]) -> None:
     assert messages[-1].get("role") != "assistant"
 
 
+def test_who_answers_by_hand_is_told_that_a_stream_broke_off(
+    converse_there: ConverseThere, service: Service
+) -> None:
+    ways = [
+        (*way, how)
+        for way in product(PROVIDERS, SYNC, ["break", "end"])
+        for how in ("iterator", "helper", "stream")
+        if (how != "helper" or way[0] != "gemini") and (how, way[2]) != ("stream", "break")
+    ]
+    asked = [
+        {
+            "provider": provider,
+            "sync": sync,
+            "how": how,
+            "url": f"{service.url}/{name(provider, sync=sync, fault=fault)}{how}",
+        }
+        for provider, sync, fault, how in ways
+    ]
+    told = [went.get("raised") for went in converse_there(asked)]
+    assert dict(zip(ways, told, strict=True)) == dict.fromkeys(ways, "StreamError")
+
+
 @pytest.mark.parametrize("how", ["at once", "streaming"])
 def test_what_a_package_raises_before_anything_came_is_raised(
     how: str, converse_there: ConverseThere

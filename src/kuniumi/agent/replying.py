@@ -44,9 +44,10 @@ async def whole_of(response: Any) -> Any:
 
     if final is not None:
         try:
-            return _whole_final((await ask(getattr(response, final), {})).found)
-        except (RuntimeError, AssertionError) as error:  # what they say of a stream that broke off
-            raise StreamError(str(error) or _BROKEN) from error
+            found = (await ask(getattr(response, final), {})).found
+        except Exception as error:
+            raise StreamError(str(error) or type(error).__name__) from error
+        return _whole_final(found)
     stream, begun = Stream(), False
     async with aclosing(follow(response)) as chunks:
         try:
