@@ -139,6 +139,7 @@ def test_a_failure_has_no_words_but_its_own(client: Client) -> None:
         ("WrongMeta", {"kind": "value"}, "JSON can't carry"),
         ("WrongMeta", {"kind": "list"}, "meta that is no dict"),
         ("WrongMeta", {"kind": "reserved"}, "which is for the protocol itself"),
+        ("WrongMeta", {"kind": "no key"}, "meta with '-cost', which is no key like 'example.com/"),
         ("WrongImage", {}, "Image(str): give the bytes themselves"),
         ("NoBlock", {}, "expected"),
     ],

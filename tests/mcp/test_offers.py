@@ -564,7 +564,13 @@ def Still() -> str:
         ({"icons": ["a.png"]}, "icons=['a.png'] must be a list like [Icon("),
         ({"icons": Icon("a.png")}, "must be a list like [Icon("),
         ({"icons": [Icon(5)]}, "must be a list like [Icon("),  # type: ignore[arg-type]
+        ({"icons": [Icon("javascript:alert(1)")]}, "must be a list like [Icon('https://"),
         ({"meta": {"a": object()}}, "must be a dict that JSON can hold"),
+        (
+            {"meta": {"io.modelcontextprotocol/x": 1}},
+            "'io.modelcontextprotocol/x', which is for the",
+        ),
+        ({"meta": {"a key": 1}}, "meta has 'a key', which is no key like 'example.com/owner'"),
         ({"meta": [1]}, "meta=[1] must be a dict"),
         ({"tags": "one"}, "tags='one' must be a list of texts"),
         ({"read_only": "yes"}, "read_only='yes' must be True or False"),

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from kuniumi.core.codec import arguments_decoder, decoder
+from kuniumi.core.keys import misused
 from kuniumi.core.result import Result, is_async_stream, result_of
 from kuniumi.core.signature import Parameter, Signature, read
 from kuniumi.core.types import adapt
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}\Z")
 _PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\Z")
+_WHERE_ICONS_ARE = ("https://", "http://", "data:")
 _LONGEST_TIMEOUT = 10 * 365 * 86_400
 _UNREADABLE = (TypeError, ValueError, NameError, AttributeError, SyntaxError, RecursionError)
 _REMEDIES = {
@@ -294,7 +296,7 @@ def _checked(owner: str, wording: Wording) -> Wording:
         errors=errors,
         tags=tuple(tags),
         icons=icons if icons == () else check_icons(owner, icons),
-        meta=_check_json(owner, "meta", meta, "{'example.com/owner': 'me'}"),
+        meta=_check_meta(owner, meta),
         schema=None if schema is None else _check_schema(owner, schema),
         headers=_check_mapping(owner, "headers", wording.headers, "{'region': 'Region'}"),
     )
@@ -314,7 +316,10 @@ def check_icons(owner: str, icons: Any) -> tuple[Icon, ...]:
     from kuniumi.core.content import Icon, is_valid  # noqa: PLC0415 - who has icons has loaded it
 
     listed = icons if isinstance(icons, (list, tuple)) else [None]
-    if not all(isinstance(icon, Icon) and is_valid(icon, Icon) for icon in listed):
+    if not all(
+        isinstance(icon, Icon) and is_valid(icon, Icon) and icon.src.startswith(_WHERE_ICONS_ARE)
+        for icon in listed
+    ):
         msg = f"{owner}: icons={icons!r} must be a list like [Icon('https://example.com/icon.png')]"
         raise DefinitionError(msg)
     return tuple(listed)
@@ -326,6 +331,14 @@ def _check_schema(owner: str, given: Any) -> dict[str, Any]:
         msg = f"{owner}: input_schema describes the arguments: its type must be 'object'"
         raise DefinitionError(msg)
     return {"properties": {}, **schema}
+
+
+def _check_meta(owner: str, given: Any) -> dict[str, Any]:
+    meta = _check_json(owner, "meta", given, "{'example.com/owner': 'me'}")
+    for key in meta:
+        if why := misused(key):
+            raise DefinitionError(f"{owner}: meta has {why}")
+    return meta
 
 
 def _check_json(owner: str, option: str, given: Any, example: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 
 from kuniumi.core.codec import checker, dumps, explain
+from kuniumi.core.keys import misused
 from kuniumi.core.types import adapt, has_fields, is_made_of_models, is_pydantic, parts_of, unwrap
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ _ODDLY_SPELLED = rb"""(?x) "(?:
 """What is taken for a UUID or a moment, but not as we write it."""
 _NOTHING = (None, type(None), NoReturn, Never)
 _RESULT = b'{"result":'
-_RESERVED = r"(?i)([a-z0-9-]+\.)*(modelcontextprotocol|mcp)(\.[a-z0-9-]+)*/"
 
 Content = tuple[bytes, bytes]
 """Blocks and metadata, as they are written; nothing where there are none."""
@@ -149,8 +149,8 @@ def _encode_meta(given: Any) -> bytes:
         msg = f"meta that is no dict with texts as keys: {_shown(given)}"
         raise BadResultError(msg)
     for key in given:
-        if re.match(_RESERVED, key):
-            msg = f"meta with {key!r}, which is for the protocol itself"
+        if why := misused(key):
+            msg = f"meta with {why}"
             raise BadResultError(msg)
     return _encode(given)
 

@@ -115,6 +115,7 @@ def WrongMeta(kind: str) -> ToolResult[int]:
         "value": {"a": object()},
         "list": [1],
         "reserved": {"io.modelcontextprotocol/serverInfo": {}},
+        "no key": {"-cost": 3},
     }
     return ToolResult(1, meta=metas[kind])
 
