@@ -91,12 +91,28 @@ def test_what_else_is_in_an_envelope_is_kept() -> None:
             {"tool_calls": [{"id": "a", "function": {"arguments": ":1}"}}]},
         ],
         [{"tool_calls": [{"id": "a", "name": "f", "arguments": {"x": 1}}]}] * 3,
+        [
+            {"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": '{"x"'}}]},
+            {"tool_calls": [{"function": {"arguments": ":1}"}}]},
+        ],
     ],
 )
 def test_calls_are_put_together(chunks: list[Any]) -> None:
     (call,) = run(*chunks).tool_calls
     assert (call.id, call.name, call.arguments) == ("a", "f", '{"x":1}')
     assert call.parsed() == {"x": 1}
+
+
+def test_calls_that_share_a_place_are_told_apart_by_their_ids() -> None:
+    def delta(arguments: str, **fields: str) -> dict[str, Any]:
+        call = {"index": 0, **fields, "function": {"name": "f", "arguments": arguments}}
+        return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+    stream = run(delta('{"x":1}', id="a"), delta('{"x"', id="b"), delta(":2}"))
+    assert [(call.id, call.parsed()) for call in stream.tool_calls] == [
+        ("a", {"x": 1}),
+        ("b", {"x": 2}),
+    ]
 
 
 @pytest.mark.parametrize(("arguments", "parsed"), [("", {}), ('{"x', None), ("[1]", None)])

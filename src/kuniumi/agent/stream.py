@@ -300,13 +300,18 @@ class Stream:
         return [Piece("tool_call", text, index, begun)]
 
     def _find_call(self, step: events.Step) -> tuple[int, _Growing]:
-        """Give the call a step is about: by its place in the stream, else by its id."""
-        for index, call in enumerate(self._calls):
+        """Give the call a step is about: by its place in the stream, else by its id, else the last.
+
+        Some services give all their calls the same place: the last one there is the one that grows.
+        """
+        for index, call in reversed(list(enumerate(self._calls))):
             if step.key is not None and call.key == step.key:
                 if not (step.id and call.id and step.id != call.id):
                     return index, call
-            elif step.key is None and step.id and call.id == step.id:
-                return index, call
+            elif step.key is None:
+                goes_on = not step.name and not step.whole
+                if call.id == step.id if step.id else goes_on:
+                    return index, call
         call = _Growing(step.key)
         self._calls.append(call)
         return len(self._calls) - 1, call
