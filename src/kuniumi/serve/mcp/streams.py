@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST = 1024
 """Messages that wait to be read, or are kept to be read again."""
 
+MOST_BYTES = 8 * 1024 * 1024
+"""… and the bytes of them, from which on no other is added."""
+
 RETRY = 100
 """Milliseconds after which a client may come back for more."""
 
@@ -44,6 +47,7 @@ class Stream:
         self._start = 0  # the position of the first message that is still here
         self._given = 0  # the position after the last message that somebody has read
         self._messages: list[bytes] = []
+        self._size = 0
         self._last_is_urgent = False
 
     @property
@@ -67,18 +71,25 @@ class Stream:
         """
         if self.ended:
             return
-        if len(self._messages) >= MOST:
+        while self._is_full and self._given > self._start:
             self._forget_read()
-        if len(self._messages) >= MOST and not urgent and not self._last_is_urgent:
-            self._messages[-1] = message  # nobody has read that yet, or it would be forgotten
-        elif len(self._messages) < MOST or urgent:
+        if not self._is_full or urgent:
             self._messages.append(message)
+            self._size += len(message)
             self._last_is_urgent = urgent
+        elif not self._last_is_urgent:  # nobody has read that yet, or it would be forgotten
+            self._size += len(message) - len(self._messages[-1])
+            self._messages[-1] = message
         self.changed.set()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._messages) >= MOST or self._size >= MOST_BYTES
 
     def _forget_read(self) -> None:
         """Let go of the oldest of what was read already: it could be read again no more."""
         count = min(self._given - self._start, MOST // 4)
+        self._size -= sum(map(len, self._messages[:count]))
         del self._messages[:count]
         self._start += count
 
@@ -124,7 +135,7 @@ class Stream:
         self._given = self.end
         if not self.resumable:
             messages, self._messages = self._messages, []
-            self._start = self._given
+            self._start, self._size = self._given, 0
             return b"".join(map(encode_message, messages))
         messages = self._messages[max(0, position - self._start) :]
         first = self.end - len(messages)
