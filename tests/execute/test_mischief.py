@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import ctypes
 import os
@@ -12,12 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kuniumi import App, Context
+from kuniumi import App, AsyncAround, Calling, Context
 from kuniumi.testing import Door, connect
 from tests.http.server import eventually
 
@@ -266,6 +268,72 @@ def test_a_hundred_megabytes_cross_both_ways(app: App) -> None:
     text = "x" * 100_000_000
     with connect(app, "in-process") as door:
         assert door.call("Echo", text=text).body == b'{"result":"%b"}' % text.encode()
+
+
+# ---- tasks that a coroutine leaves behind --------------------------------------------------------
+
+ENDS: dict[str, type[BaseException]] = {
+    "SystemExit": SystemExit,
+    "GeneratorExit": GeneratorExit,
+    "ValueError": ValueError,
+}
+
+
+async def look_on(call: Calling) -> AsyncAround:
+    yield None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+@pytest.mark.parametrize("surface", ["in-process", "cgi", "shell", "http"])
+def test_a_task_that_ends_badly_ends_no_call_but_of_whoever_awaits_it(
+    surface: str, executor: Any, *, hooked: bool
+) -> None:
+    async def end(name: str) -> int:
+        raise ENDS[name]
+
+    async def Leave(name: str) -> int:
+        task = asyncio.create_task(end(name))
+        while not task.done():  # noqa: ASYNC110 - to wait for it is to be told
+            await asyncio.sleep(0)
+        task.exception() if not task.cancelled() else None
+        return 1
+
+    async def Await(name: str) -> int:
+        return await asyncio.create_task(end(name))
+
+    async def StopLoop(name: str) -> int:
+        asyncio.get_running_loop().call_soon(sys.exit)
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.001)
+        return 1
+
+    app = App(executor=executor)
+    for function in (Leave, Await, StopLoop):
+        app.register(function)
+    if hooked:
+        app.around(look_on)
+    with connect(app, surface) as door:
+        for name in ENDS:
+            assert door.call("Leave", name=name).envelope == {"result": 1}
+            if surface == "http":  # the server has other calls on the same loop
+                continue
+            assert door.call("Await", name=name).envelope == {"error": name}
+            assert door.call("StopLoop", name=name).envelope == {"result": 1}
+
+
+def test_where_no_ctrl_c_comes_an_interruption_is_a_tasks_own() -> None:
+    async def end() -> None:
+        raise KeyboardInterrupt
+
+    async def Await() -> None:
+        await asyncio.create_task(end())
+
+    app = App()
+    app.register(Await)
+    with ThreadPoolExecutor(1) as caller:
+        assert caller.submit(app.call, "Await").result().body == b'{"error":"KeyboardInterrupt"}'
 
 
 # ---- results that can't be sent ------------------------------------------------------------------

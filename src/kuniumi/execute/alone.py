@@ -52,10 +52,13 @@ def answer_alone(
     `leave` gives the answer and ends the process, right where it is called. A surface whose process
     has only this call to make offers it, against a function that ignores that its time is up.
     """
-    if call.weave is not None:  # hooks may set variables, too, which no other call shall see
-        way = partial(_answer_woven, call.weave, log=log, leave=leave)
-        return copy_context().run(way, operation, call, limit)
-    return _answer(operation, call, limit, log=log, leave=leave)
+    try:
+        if call.weave is not None:  # hooks may set variables, too, which no other call shall see
+            way = partial(_answer_woven, call.weave, log=log, leave=leave)
+            return copy_context().run(way, operation, call, limit)
+        return _answer(operation, call, limit, log=log, leave=leave)
+    except GeneratorExit as error:  # where a task raises one, Python closes whoever awaits it
+        return _told(operation, settle(operation, Outcome(error=error)), log=log)
 
 
 def _answer(

@@ -1,4 +1,4 @@
-"""Running one call on an event loop of its own, which ends when the call does.
+"""Running one call on an event loop of its own, which ends when the call does, and not before.
 
 In: a coroutine. Out: what it gives, as soon as it does. `asyncio.run` would first wait for
 every task and every thread that the call left behind, for ever if need be. Here tasks are cancelled
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,9 +31,29 @@ def run_on_own_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     loop = asyncio.new_event_loop()
     loop.set_default_executor(_Threads())
     try:
-        return loop.run_until_complete(work())
+        return _run(loop, work)
     finally:
         wind_up(loop)
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def stop(_: object) -> None:
+        loop.stop()
+
+    task = loop.create_task(work())
+    task.add_done_callback(stop)
+    try:
+        while not task.done():  # whoever else stops the loop, it goes on
+            try:
+                loop.run_forever()
+            except SystemExit:  # raised by another task: whoever awaits that one is told of it
+                continue
+            except KeyboardInterrupt:
+                if threading.current_thread() is threading.main_thread():
+                    raise  # Ctrl-C comes there, and nowhere else
+    finally:
+        task.remove_done_callback(stop)
+    return task.result()
 
 
 def refuse_nesting() -> None:
