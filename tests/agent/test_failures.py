@@ -51,6 +51,8 @@ SAID = [
     ("Error [ERR_X]: x", None, None, "Error [ERR_X]: x", None),
     ("MCP error [-32602]: x", -32602, None, "x", None),
     ("MCP error -32602 x", -32602, None, "x", None),
+    ("Server error: -32000 Connection closed", -32000, None, "Connection closed", None),
+    ("Internal error (-32603): x", -32603, None, "x", None),
     ("mcp.shared.exceptions.McpError: x", None, None, "x", None),
     ("rpc error: code = NotFound", None, None, "code = NotFound", None),
     ("Internal server error: x", None, None, "Internal server error: x", None),

@@ -21,14 +21,25 @@ _MAX_LAYERS = 20
 _DIGITS = re.compile(r"-?\d{1,6}")
 _HEAD = 400
 
+_KINDS_OF_ERROR = (
+    r"mcp|(?:json-?)?rpc|tool|fatal|critical|internal|server|internal\sserver|unexpected|unhandled"
+    r"|unknown|api|http|network|connection|database|request|protocol|runtime|execution|validation"
+    r"|input\svalidation|output\svalidation|syntax|type|permission|authentication|authorization"
+)
 _RPC_ERROR = r"(?:mcp|(?:json-?)?rpc)[ _-]?error"
 _CODE = r"[(\[]?(?:code:?\s*)?(-\d{1,6})\b[)\]]?"
+_BEHIND_CODE = r"(?:\s*(?:[:\uff1a]|-(?=\s)|$)\s*|\s+)"
 _CODE_PREFIXES = (
     # A code in front: "MCP error -32602:", "Mcp error: -32602:", "JSON-RPC error (-32601):".
-    re.compile(rf"{_RPC_ERROR}\s*:?\s*{_CODE}(?:\s*(?:[:\uff1a]|-(?=\s)|$)\s*|\s+)", _I),
+    re.compile(rf"{_RPC_ERROR}\s*:?\s*{_CODE}{_BEHIND_CODE}", _I),
     # The same, once another layer was taken off: "-32602: …", "[-32602] …".
     re.compile(r"\[?(-32\d{3})\]?\s*(?::|$|(?<=\])\s)\s*"),
-    re.compile(r"error \(?(?:code\s*:?\s*)?(-32\d{3})\)?\s*(?::|-(?=\s)|$)\s*", _I),
+    # A code of JSON-RPC behind the words for any error: "Server error: -32000: …".
+    re.compile(
+        rf"(?:(?:{_KINDS_OF_ERROR})\s)?error\s*:?\s*[(\[]?(?:code\s*:?\s*)?(-32\d{{3}})\b[)\]]?"
+        rf"{_BEHIND_CODE}",
+        _I,
+    ),
 )
 _TOOL_PREFIX = re.compile(
     r"error\s+(?:executing|calling|running|invoking)\s+(?:the\s+)?(?:mcp\s+)?(?:tool|function)\s*:?\s*"
@@ -58,11 +69,6 @@ _TOOL = re.compile(
     _I,
 )
 
-_KINDS_OF_ERROR = (
-    r"mcp|(?:json-?)?rpc|tool|fatal|critical|internal|server|internal\sserver|unexpected|unhandled"
-    r"|unknown|api|http|network|connection|database|request|protocol|runtime|execution|validation"
-    r"|input\svalidation|output\svalidation|syntax|type|permission|authentication|authorization"
-)
 _LOOKS_FAILED = re.compile(
     rf"""[\W_]{{0,4}}(?:
         {_RPC_ERROR}\s*:?\s*[(\[]?(?:code:?\s*)?-32\d\d\d\b
