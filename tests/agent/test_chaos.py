@@ -125,6 +125,74 @@ def test_a_server_that_is_none_is_told_when_the_toolbox_opens(where: Any, said: 
     asyncio.run(main())
 
 
+# ---- what is left behind: nothing -----------------------------------------------------------------
+
+HANGS = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def children() -> set[str]:
+    """Give the processes that this one has started, and that have not ended."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {child for task in tasks for child in task.read_text().split()}
+
+
+def test_a_toolbox_that_cannot_open_leaves_no_process(tmp_path: Path) -> None:
+    async def main() -> None:
+        with pytest.raises(ServerError, match="cannot be started"):
+            async with Toolbox(chaos(tmp_path), ["/no/such/program"], HANGS, chaos(tmp_path)):
+                pass
+        assert children() <= before
+
+    before = children()
+    asyncio.run(main())
+
+
+def test_who_stops_waiting_for_a_toolbox_leaves_no_process(tmp_path: Path) -> None:
+    async def main() -> None:
+        async def use() -> None:
+            async with Toolbox(chaos(tmp_path), HANGS):
+                pass
+
+        using = asyncio.create_task(use())
+        async with asyncio.timeout(10):
+            while len(children() - before) < 2:  # noqa: ASYNC110 - nobody tells of processes
+                await asyncio.sleep(0.01)
+        using.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        assert children() <= before
+
+    before = children()
+    asyncio.run(main())
+
+
+def test_a_server_that_starts_too_slowly_for_a_call_is_begun_anew_by_the_next(
+    tmp_path: Path,
+) -> None:
+    slow = tmp_path / "slow"
+
+    async def main() -> None:
+        program = (
+            "import os, runpy, sys, time\n"
+            f"time.sleep(60 if os.path.exists({str(slow)!r}) else 0)\n"
+            f"runpy.run_path({str(CHAOS)!r}, run_name='__main__')\n"
+        )
+        server = Server(
+            where=[sys.executable, "-c", program], env={"NOTES": str(tmp_path / "notes")}
+        )
+        async with Toolbox(server) as tools:
+            slow.touch()
+            assert (await tools.call("die")).declared_error
+            late = await tools.call("fine", timeout=0.5)
+            assert "no answer within 0.5 s" in late.text
+            slow.unlink()
+            assert (await tools.call("fine", timeout=10)).text == "fine is done"
+        assert children() <= before
+
+    before = children()
+    asyncio.run(main())
+
+
 # ---- over HTTP -------------------------------------------------------------------------------------
 
 Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]

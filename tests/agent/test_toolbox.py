@@ -128,6 +128,30 @@ def test_the_same_without_await() -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_without_await_it_is_opened_once_and_says_when_it_is_closed() -> None:
+    with Toolbox(make_app()) as tools:
+        with pytest.raises(UsageError, match="open already"), tools._toolbox:
+            pass
+        assert tools.call("Add", {"x": 2}).value == {"result": 3}
+    with pytest.raises(UsageError, match="is closed"):
+        tools.call("Add", {"x": 2})
+
+
+def test_without_await_several_threads_may_call_at_once() -> None:
+    found: list[Any] = []
+
+    def work() -> None:
+        found.extend(tools.call("Add", {"x": number}).value for number in range(20))
+
+    with Toolbox(make_app()) as tools:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(each["result"] for each in found) == sorted([*range(1, 21)] * 4)
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kuniumi.agent.client import UNSET
+from kuniumi.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -142,6 +143,9 @@ class BlockingToolbox:
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for what runs on the loop; who stops waiting stops it."""
+        if self._loop.is_closed():
+            work.close()
+            raise UsageError("the toolbox is closed")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

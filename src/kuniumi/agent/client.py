@@ -110,9 +110,14 @@ class Toolbox:
             drawer = _Drawer(server, self._visitor)
             drawer.hearer = Hearer(partial(self._hear_change, drawer), ask)
             self._drawers.append(drawer)
+        fills = [asyncio.create_task(drawer.fill()) for drawer in self._drawers]
         try:
-            await asyncio.gather(*(drawer.fill() for drawer in self._drawers))
+            await asyncio.gather(*fills)
         except BaseException:
+            for fill in fills:
+                if not fill.cancelling():  # else it cleans up already
+                    fill.cancel()
+            await asyncio.gather(*fills, return_exceptions=True)
             await self.close()
             raise
         self._sort()
@@ -141,6 +146,8 @@ class Toolbox:
         """Open the same toolbox for code that does not await."""
         from kuniumi.agent.blocking import BlockingToolbox  # noqa: PLC0415 - few need it
 
+        if self._is_open:
+            raise UsageError("the toolbox is open already")
         self._blocking = BlockingToolbox(self)
         return self._blocking.open()
 

@@ -54,10 +54,12 @@ class Visitor:
                 tried.append(f"no answer within {server.start_timeout:g} s")
             except ServerError as error:
                 tried.append(str(error))
+            except BaseException:
+                await _let_go(source)  # whoever stopped waiting leaves no process behind
+                raise
             else:
                 return source
-            with suppress(ServerError):
-                await source.close()
+            await _let_go(source)
         said = "; ".join(dict.fromkeys(tried))
         raise ServerError(f"{name_of(server)!r} gives no tools: {said}")
 
@@ -137,6 +139,11 @@ class Visitor:
             self._http = open_carrier()
             self._own.append(self._http)
         return self._http
+
+
+async def _let_go(source: Source) -> None:
+    with suppress(ServerError):
+        await source.close()
 
 
 def describe(given: Any) -> Server:

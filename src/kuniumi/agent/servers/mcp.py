@@ -92,6 +92,7 @@ class McpSource:
 
     async def open(self) -> None:
         """Begin a conversation in the latest revision that both know."""
+        self._greeting = None  # until there is one, whoever asks begins anew
         await self._link.open()
         self._greeting = greeting = await self._begin()
         asks = self._hearer.ask is not None and not greeting.revision.stateless

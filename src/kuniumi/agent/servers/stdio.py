@@ -230,20 +230,22 @@ class _Line:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process and those it started: first kindly."""
+    """End a process and those it started: first kindly, at once if nobody waits for that."""
     if process.stdin is not None:
         process.stdin.close()
-    for sign in (None, signal.SIGTERM, signal.SIGKILL):
-        if sign is not None:
-            _signal(process, sign)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                await process.wait()
-                break
-    _signal(process, signal.SIGKILL)  # what it started, and left behind
-    transport: Any = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()
+    try:
+        for sign in (None, signal.SIGTERM, signal.SIGKILL):
+            if sign is not None:
+                _signal(process, sign)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GRACE):
+                    await process.wait()
+                    break
+    finally:
+        _signal(process, signal.SIGKILL)  # it, or what it started and left behind
+        transport: Any = getattr(process, "_transport", None)
+        if transport is not None:
+            transport.close()
 
 
 def _signal(process: asyncio.subprocess.Process, sign: signal.Signals) -> None:
