@@ -518,3 +518,14 @@ def test_no_event_is_too_odd(events: list[Any]) -> None:
     if response is not None:
         json.dumps(response).encode()
         read_turn(response)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_events_in_any_order_raise_nothing(data: st.DataObject) -> None:
+    known = [event for provider in PROVIDERS for event in told(provider)[1]]
+    stream = streamed(*data.draw(st.lists(st.sampled_from(known), max_size=30)))
+    assert "a chunk of type" not in stream.content
+    response = stream.response
+    if response is not None:
+        json.dumps(read_turn(response).messages).encode()

@@ -162,6 +162,36 @@ def test_what_is_raised_in_the_midst_is_why_it_is_broken() -> None:
     )
 
 
+def test_who_cancels_a_run_closes_its_stream() -> None:
+    class Waiting(Chunks):
+        async def __aiter__(self) -> AsyncIterator[Any]:
+            yield next(self.events)
+            await asyncio.Event().wait()
+
+    client = Messages()
+    client.given = [Waiting(turn())]
+
+    async def create(**_: Any) -> Chunks:
+        return client.given[0]
+
+    client.create = create  # type: ignore[method-assign]
+
+    async def main() -> None:
+        begun = asyncio.Event()
+        async with Toolbox(app) as tools:
+            talk = run(client, "model", "?", tools, on_piece=lambda _: begun.set())
+            task = asyncio.create_task(talk)
+            await begun.wait()
+            assert not client.given[0].closed.is_set()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    client.given[0].events = iter([*turn()][1:])  # the first event is of no piece
+    asyncio.run(main())
+    assert client.given[0].closed.is_set()
+
+
 def test_a_turn_that_was_only_paused_goes_on() -> None:
     client = Messages(turn(calls=False, why="pause_turn"), turn(calls=False, words="Done."))
     went = converse(client)
