@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 from kuniumi import App, AsyncAround, Calling, Context
-from kuniumi.testing import Door, connect
+from kuniumi.execute import loop
+from kuniumi.execute.threads import Pool
+from kuniumi.testing import Door, _http_call, connect
 from tests.http.server import eventually
 
 
@@ -401,6 +403,45 @@ def test_what_can_t_be_sent_is_an_error_wherever_it_was_made(executor: Any) -> N
                 assert reply.envelope["error"].startswith(said), what
                 assert time.monotonic() - began < 5
                 assert door.call("One").envelope == {"result": 1}
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+def test_what_is_raised_in_a_thread_that_waits_costs_no_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever raises errors in threads, as time limits by others do, may come too late."""
+    monkeypatch.setattr(loop, "pool", Pool(3))
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def Interrupt() -> int:
+        others = set(_pool_threads()) - {threading.get_ident()}
+        for thread in others:
+            raise_in(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))
+        return len(others)
+
+    app = App(timeout=5)
+    app.register(Interrupt)
+    app.register(Slow)
+
+    async def call_all(count: int) -> list[Any]:
+        body = b'{"seconds":0.05}'
+        calls = (_http_call(app.asgi, "/functions/Slow", body, {}) for _ in range(count))
+        return [reply.envelope for reply in await asyncio.gather(*calls)]
+
+    with connect(app, "http") as door:
+        before = len(_pool_threads())
+        for _ in range(5):
+            assert door.wait(call_all(12)) == [{"result": "slow"}] * 12
+            interrupted = door.call("Interrupt").envelope["result"]
+            assert interrupted >= 2
+        assert door.wait(call_all(12)) == [{"result": "slow"}] * 12
+        assert len(_pool_threads()) <= before + 3
+
+
+def _pool_threads() -> list[int]:
+    return [thread.ident or 0 for thread in threading.enumerate() if thread.name == "kuniumi-call"]
 
 
 # ---- no more threads -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections import deque
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._queue: SimpleQueue[Job] = SimpleQueue()
+        self._queue: deque[Job] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()  # rung for each that is queued
         self._lock = threading.Lock()
         self._threads = 0
         self._jobs = 0  # queued or running
@@ -110,7 +112,8 @@ class Pool:
             if refused is not None and not self._threads:
                 self._jobs -= 1
                 raise refused
-        self._queue.put(job)
+        self._queue.append(job)
+        self._bell.put(None)
         return job
 
     def abandon(self, job: Job, *, interrupt: bool) -> None:
@@ -141,7 +144,15 @@ class Pool:
 
     def _serve(self) -> None:
         while True:
-            wanted = self._queue.get().run()
+            try:
+                self._bell.get()
+                job = self._queue.popleft()
+            except IndexError:
+                continue
+            except BaseException:  # noqa: BLE001 - somebody raised it in what this thread did before
+                self._bell.put(None)  # it may have been rung for a job: nobody may miss that
+                continue
+            wanted = job.run()
             with self._lock:
                 self._jobs -= 1
                 if not wanted:
