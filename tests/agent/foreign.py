@@ -78,9 +78,9 @@ def listening(
 
 
 @contextmanager
-def python_server(program: str, script: str) -> Iterator[str]:
+def python_server(program: str, script: str, port: int | None = None) -> Iterator[str]:
     """Run one of our scripts with another Python; give the address of its MCP."""
-    port = free_port()
+    port = port or free_port()
     with listening([program, str(SERVERS / script), str(port)], port) as origin:
         yield f"{origin}/mcp"
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.agent.foreign import (
     PYTHON_SDKS,
     SERVERS,
     example,
+    free_port,
     node,
     node_server,
     program_of,
@@ -96,6 +97,25 @@ def test_servers_of_the_python_sdk_work(environment: str, script: str, link: str
     else:
         with python_server(program, script) as url:
             run(url, use, {"city": "Rome"})
+
+
+def test_a_server_that_was_restarted_has_forgotten_its_session_and_is_greeted_anew() -> None:
+    environment, script = PYTHON_SDKS[1]
+    program, port = python(environment), free_port()
+
+    async def main() -> None:
+        with ExitStack() as stack:
+            url = stack.enter_context(python_server(program, script, port))
+            async with using(url, {"city": "Rome"}) as used:
+                assert await used.text("add", x=1, y=2) == "3"
+                await asyncio.to_thread(stack.close)
+                assert "cannot be reached" in await used.error("add", x=1, y=2)
+                again = python_server(program, script, port)
+                await asyncio.to_thread(stack.enter_context, again)
+                assert await used.text("add", x=1, y=2) == "3"
+                assert "Rome" in await used.text("ask"), "it is heard again, too"
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("link", ["stdio", "http"])
@@ -276,6 +296,14 @@ async def everything(used: Used) -> None:
     assert "Ada" in await used.text("trigger-elicitation-request")
     (question,) = used.asked
     assert question.schema["required"] == ["name"]
+    page = {"url": "https://example.com/page", "elicitationId": "e1"}
+    for error_path in (False, True):
+        used.asked.clear()
+        said = await used.text("trigger-url-elicitation", **page, errorPath=error_path)
+        assert "accept" in said
+        assert {question.mode for question in used.asked} == {"url"}
+        assert used.asked[-1].url == page["url"]
+        assert len(used.asked) == 1 + error_path, "what an error asks for comes first"
 
 
 def test_the_server_of_everything_works_on_stdio() -> None:

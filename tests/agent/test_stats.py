@@ -34,6 +34,12 @@ def test_kinds_errors_codes_and_sizes_are_counted() -> None:
     assert counted().servers["b"].answers == 2
 
 
+def test_sizes_are_bytes() -> None:
+    stats = agent.Stats()
+    stats.add(agent.read(text("5 °C")))
+    assert stats.total.bytes == 5
+
+
 def test_times_are_told_within_a_fifth() -> None:
     stats = agent.Stats()
     for milliseconds in range(1, 1001):

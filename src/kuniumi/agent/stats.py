@@ -129,7 +129,7 @@ class Stats:
     ) -> None:
         """Count one answer; `size` is its size on the wire, if that is known."""
         if size is None:
-            size = len(answer.text) + sum(len(block.data) for block in answer.blocks)
+            size = _bytes(answer.text) + sum(len(block.data) for block in answer.blocks)
         self._of(server, tool).add(answer, size, seconds)
         if _log.isEnabledFor(logging.DEBUG):
             facts = describe(answer, tool=tool, server=server, seconds=seconds, size=size)
@@ -209,6 +209,10 @@ def describe(
         "warnings": len(answer.warnings) or None,
     }
     return {name: fact for name, fact in facts.items() if fact not in (None, "")}
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def _sum(tallies: Iterable[Tally]) -> Tally:

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kuniumi.agent.servers.link import LinkLostError, RefusedError, error_of, plain
-from kuniumi.agent.servers.questions import CAPABILITIES, put, read_question
+from kuniumi.agent.servers.questions import CAPABILITIES, put, read_question, read_visits
 from kuniumi.agent.servers.source import MAX_TOOLS, Found
 from kuniumi.agent.tools import read_tool
 from kuniumi.core.codec import dumps
@@ -46,6 +46,7 @@ _PROGRESS = "notifications/progress"
 _ENDED_BY_ITSELF = 1.0
 _LONGEST_PAUSE = 60.0
 _UNTIL_HEARD = 0.5
+_MUST_VISIT = -32042
 _OF_A_FAILURE = ("error.type", "rpc.response.status_code")
 
 
@@ -217,6 +218,8 @@ class McpSource:
         for _ in range(_MOST_ROUNDS):
             reply = await self._ask_again("tools/call", fields, mirrors, on_progress, trace)
             if isinstance(reply, RpcError):
+                if reply.code == _MUST_VISIT and await self._visit(reply.data):
+                    continue
                 error: dict[str, Any] = {"code": reply.code, "message": reply.message}
                 if reply.data is not None:
                     error["data"] = reply.data
@@ -318,6 +321,14 @@ class McpSource:
         return {**params, "_meta": {**trace.carrier, **params.get("_meta", {})}}
 
     # ---- questions ---------------------------------------------------------------------------------
+
+    async def _visit(self, data: Any) -> bool:
+        """Have the pages visited that a server wants visited first; whether they all were."""
+        questions = read_visits(self.name, data)[:_MOST_QUESTIONS]
+        if self._hearer.ask is None or not questions:
+            return False
+        answers = [await put(each, self._hearer.ask) for each in questions]
+        return all(answer["action"] == "accept" for answer in answers)
 
     async def _answer_within(self, reply: Any) -> dict[str, Any] | None:
         """Answer what a result says is missing; nothing if none is, or nobody can be asked."""

@@ -39,6 +39,14 @@ def read_question(server: str, method: Any, params: Any) -> Question | None:
     )
 
 
+def read_visits(server: str, data: Any) -> list[Question]:
+    """Read the pages that an error says have to be visited before the call is made again."""
+    listed = data.get("elicitations") if isinstance(data, dict) else None
+    sent = [{**each, "mode": "url"} for each in listed or () if isinstance(each, dict)]
+    found = (read_question(server, "elicitation/create", each) for each in sent)
+    return [question for question in found if question is not None and question.url]
+
+
 async def put(question: Question, ask: Callable[[Question], Awaitable[Any]]) -> dict[str, Any]:
     """Put a question, and give the result that says how it was answered."""
     try:
@@ -46,8 +54,8 @@ async def put(question: Question, ask: Callable[[Question], Awaitable[Any]]) -> 
     except Exception:  # noqa: BLE001 - somebody else's code, which may raise anything
         _log.warning("the callback for questions failed: it was put away", exc_info=True)
         return {"action": "cancel"}
-    if said is True and question.mode == "url":
-        return {"action": "accept"}
+    if question.mode == "url":  # there is nothing to fill in
+        return {"action": "accept" if said is True or isinstance(said, dict) else "decline"}
     if said is True:
         said = {}
     if not isinstance(said, dict):
