@@ -20,6 +20,8 @@ from tests.mcp.senders import (
     CALCULATOR,
     EVERYTHING,
     HANDSHAKE,
+    MISCHIEF,
+    PATIENCE,
     Message,
     Pipe,
     call,
@@ -538,6 +540,31 @@ def test_a_subscription_that_is_cancelled_tells_nothing_more() -> None:
         pipe.ask(call("test_trigger_tool_change", 4))
         assert pipe.told == []
         assert pipe.end() == []
+
+
+@pytest.mark.parametrize("way", ["signal", "end of input"])
+def test_a_function_that_holds_up_the_loop_keeps_no_process_alive(way: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with piped(MISCHIEF, "--drain-timeout", "1", notes=notes) as pipe:
+        pipe.send(pipe.call_of("Hold", 5, seconds=60))
+        eventually(lambda: "holds 60" in lines_in(notes))
+        began = time.monotonic()
+        if way == "signal":
+            pipe.process.send_signal(signal.SIGTERM)
+        else:
+            assert pipe.process.stdin is not None
+            pipe.process.stdin.close()
+        assert pipe.process.wait(PATIENCE) == 1
+        assert elapsed(began) < 10
+
+
+def test_a_function_that_holds_up_the_loop_for_a_while_is_answered(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    with piped(MISCHIEF, notes=notes) as pipe:
+        pipe.send(pipe.call_of("Hold", 5, seconds=1))
+        eventually(lambda: "holds 1" in lines_in(notes))
+        (answer,) = pipe.end()
+        assert answer["result"]["structuredContent"] == {"result": 1.0}
 
 
 @pytest.mark.parametrize("way", ["signal", "end of input"])

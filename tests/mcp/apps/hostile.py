@@ -70,6 +70,14 @@ def Block(seconds: float) -> float:
 
 
 @app.function
+async def Hold(seconds: float) -> float:
+    """Holds up the loop."""
+    note(f"holds {seconds:g}")
+    time.sleep(seconds)  # noqa: ASYNC251 - that is what it does wrong
+    return seconds
+
+
+@app.function
 async def Pour(count: int, ctx: Context) -> int:
     """Reports more than anybody reads, and looks at nothing else meanwhile."""
     for step in range(count):

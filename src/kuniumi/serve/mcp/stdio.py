@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import signal
 import threading
 from contextlib import suppress
 from functools import partial
@@ -23,6 +22,7 @@ from kuniumi.execute.woven import close_service, open_service
 from kuniumi.serve.mcp import changes
 from kuniumi.serve.mcp.asked import Questions
 from kuniumi.serve.mcp.desk import Desk, Line
+from kuniumi.serve.mcp.heldup import end_with_input, end_with_signals
 from kuniumi.serve.mcp.pipes import Inlet, Outlet
 from kuniumi.serve.mcp.terms import Terms, agreed, is_stateless, stated
 from kuniumi.serve.streams import take_stdin, take_stdout
@@ -70,8 +70,8 @@ async def _serve(service: Service, stdin: int, stdout: int, max_message: int, dr
     connection, inlet, outlet = connect(service, stdin, stdout, max_message)
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told_to_stop.set)
+    end_with_signals(loop, told_to_stop.set, drain)
+    end_with_input(loop, stdin)
     inlet.resume()
     waits = [loop.create_task(inlet.ended.wait()), loop.create_task(told_to_stop.wait())]
     failing = loop.create_task(_fail_to_open(service))  # meanwhile, hands can be shaken
