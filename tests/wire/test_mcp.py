@@ -6,13 +6,13 @@ import base64
 import json
 import re
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw, Struct, structs
+from msgspec import Meta, Raw, Struct, structs
 
 from kuniumi import App, Audio, Contents, EmbeddedResource, Image, Message, ResourceLink, Text
 from kuniumi.core.call import Envelope
@@ -442,6 +442,20 @@ def test_what_no_chain_of_properties_leads_to_cannot_be_marked(schema: dict[str,
 def test_what_a_chain_of_properties_leads_to_can_be_marked(schema: dict[str, Any]) -> None:
     assert not isinstance(headers.read_mirrors(schema), str)
     headers.check_marks(with_schema(schema))
+
+
+def test_a_mark_deep_in_a_type_that_no_header_can_follow_fails_no_call() -> None:
+    app = App(name="Deep", version="1.0.0")
+
+    class Place(Struct):
+        region: Annotated[str, Meta(extra_json_schema={"x-mcp-header": "Region"})]
+
+    def Where(places: list[Place]) -> int:
+        return len(places)
+
+    operation = app.register(Where)
+    assert headers.mirrors_of(operation) == ()
+    assert headers.check_mirrors({}, operation, Raw(b'{"places":[{"region":"eu"}]}')) is None
 
 
 def with_schema(schema: dict[str, Any]) -> Operation:
