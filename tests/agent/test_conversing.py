@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -339,6 +341,39 @@ def test_a_client_of_ones_own_is_used_with_all_that_it_brings() -> None:
     for headers in seen:
         assert (headers["x-own"], headers["x-more"]) == ("1", "2")
         assert headers["accept-encoding"] == "identity", "what is packed could unpack to any size"
+
+
+def test_a_connection_that_was_closed_while_the_loop_was_held_up_is_not_used_again() -> None:
+    closed = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        """Answer each request on a connection of its own, without a word that it ends."""
+        for _ in range(4):
+            connection, _address = listening.accept()
+            with connection, connection.makefile("rb") as sent:
+                line = sent.readline().decode()
+                fields = dict(
+                    field.decode().strip().lower().split(": ", 1)
+                    for field in iter(sent.readline, b"\r\n")
+                )
+                body = sent.read(int(fields["content-length"]))
+                connection.sendall(_respond(recording([]), line, fields, body))
+            closed.set()
+
+    async def main() -> None:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        async with Toolbox(url, retries=0) as tools:
+            for _ in range(2):
+                assert closed.wait(10), "the loop is held up on purpose"
+                closed.clear()
+                assert (await tools.call("t")).text == "hi"
+
+    serving = threading.Thread(target=serve, daemon=True)
+    serving.start()
+    with listening:
+        asyncio.run(main())
+    serving.join(10)
 
 
 # ---- descriptions of web servers -------------------------------------------------------------------

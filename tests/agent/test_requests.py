@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kuniumi.agent import ServerError
 from kuniumi.agent.servers.openapi import Operation, read_document
@@ -287,3 +290,34 @@ def test_parts_of_any_shape_are_read(item: Any) -> None:
     for found in read({"/p": item}):
         msgspec.json.encode(found.tool.input_schema)
         prepare(found, {})
+
+
+_WORDS = ("get", "parameters", "name", "in", "schema", "$ref", "content", "requestBody", "style")
+_MORE = ("responses", "200", "properties", "required", "application/json", "servers", "explode")
+_TELLING = ("#/paths", "#/components/schemas/A", "#", "#/", "object", "path", "query", "header")
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(_TELLING),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(_WORDS + _MORE) | st.text(max_size=5), inner, max_size=5)
+    ),
+    max_leaves=30,
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["/x/{id}", "/{a}{b}", "", "y"]), _ANYTHING, max_size=3),
+    _ANYTHING,
+    st.sampled_from(["3.0.3", "3.1.0"]),
+)
+@settings(deadline=None, max_examples=200)
+def test_whatever_a_document_says_it_is_read_or_refused(
+    paths: dict[str, Any], anything: Any, version: str
+) -> None:
+    components = {"schemas": anything, "parameters": anything}
+    document = {"openapi": version, "paths": paths, "components": components}
+    for found in read_document(document):
+        msgspec.json.encode([found.tool.input_schema, found.tool.output_schema])
+        arguments = dict.fromkeys(found.tool.input_schema["properties"], anything)
+        with suppress(ServerError):
+            assert prepare(found, arguments).target.isascii()

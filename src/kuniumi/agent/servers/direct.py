@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -42,7 +43,12 @@ class Connection(Struct, eq=False):
         reader = self.reader
         if self.writer.is_closing() or reader.at_eof() or reader.exception() is not None:
             return False
-        return monotonic() - self.since < _KEPT_FOR
+        if monotonic() - self.since >= _KEPT_FOR:
+            return False
+        # What came while nobody let the loop run, it has not read yet: look at the socket itself.
+        looking = select.poll()
+        looking.register(self.writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return not looking.poll(0)
 
     def close(self) -> None:
         """Close it at once."""
