@@ -14,11 +14,20 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
-from kuniumi import App, CannotAskError, Context, DefinitionError, FunctionError, Text, ToolResult
+from kuniumi import (
+    App,
+    CannotAskError,
+    Context,
+    DefinitionError,
+    FunctionError,
+    Provide,
+    Text,
+    ToolResult,
+)
 from kuniumi.core.caller import Caller
 from kuniumi.execute import loop, worker
 from kuniumi.execute.loop import answer
@@ -745,6 +754,53 @@ assert app.call("Hold", {"wait": False}).fault is not None
 over.set()
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=30)
+
+
+# ---- with other providers, for a test ------------------------------------------------------------
+
+
+def _real() -> str:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+@pytest.mark.parametrize("awaits", [False, True])
+def test_retries_and_limits_stay_where_a_test_has_other_providers(
+    executor: Executor, *, awaits: bool
+) -> None:
+    tried: list[str] = []
+
+    def FailTwice(who: Annotated[str, Provide(_real)]) -> str:
+        tried.append(who)
+        if len(tried) <= 2:
+            raise ConnectionResetError
+        return who
+
+    async def FailTwiceLater(who: Annotated[str, Provide(_real)]) -> str:
+        await asyncio.sleep(0)
+        return FailTwice(who)
+
+    async def RestLater(who: Annotated[str, Provide(_real)]) -> str:
+        await asyncio.sleep(0.05)
+        return who
+
+    def Rest(who: Annotated[str, Provide(_real)]) -> str:
+        time.sleep(0.05)
+        return who
+
+    app = App(executor=executor)
+    again = FailTwiceLater if awaits else FailTwice
+    app.register(again, name="Again", retries=2, idempotent=True)
+    app.register(RestLater if awaits else Rest, name="Rest", concurrency=1, queue=1)
+    with connect(app, "http", provide={_real: lambda: "fake"}) as door:
+        assert door.call("Again").envelope == {"result": "fake"}
+        assert tried == ["fake"] * 3
+
+        async def call_all() -> list[int]:
+            calls = (_http_call(door.asgi, "/functions/Rest", b"", {}) for _ in range(5))
+            return [reply.status for reply in await asyncio.gather(*calls)]
+
+        assert sorted(door.wait(call_all())) == [200, 200, 503, 503, 503]
 
 
 # ---- mistakes in a definition --------------------------------------------------------------------

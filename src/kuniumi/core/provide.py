@@ -112,9 +112,11 @@ def provided(operation: Operation, instead: Instead = _NOBODY) -> Operation:
 
 def replaced(operation: Operation, instead: Instead) -> Operation:
     """Give the operation with other providers in the places of some, if it has any."""
-    if any(parameter.provided is not None for parameter in operation.signature.parameters):
-        return provided(operation.beneath or operation, instead)  # others know none of these
-    return operation
+    if not any(parameter.provided is not None for parameter in operation.signature.parameters):
+        return operation
+    again = provided(operation.beneath or operation, instead)  # other processes know none of these
+    surrounded: Operation = again if operation.surround is None else operation.surround(again)
+    return surrounded
 
 
 # ---- planning ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ call of another function has anything to do with it.
 
 from __future__ import annotations
 
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +36,18 @@ def place(operation: Operation, service: Service, processes: int) -> Operation:
     policy = operation.policy
     if policy.processes:
         operation = elsewhere(operation, _processes_of(service, processes))
-    if policy.retries:
-        operation = _with_retries(operation, policy.retries)
+    turns = None
     if policy.concurrency is not None:
         queue = policy.concurrency if policy.queue is None else policy.queue
-        operation = _in_turn(operation, Turns(operation.name, policy.concurrency, queue))
-    return operation
+        turns = Turns(operation.name, policy.concurrency, queue)
+    surround = partial(_surround, turns)
+    return replace(surround(operation), surround=surround)
+
+
+def _surround(turns: Turns | None, operation: Operation) -> Operation:
+    if operation.policy.retries:
+        operation = _with_retries(operation, operation.policy.retries)
+    return operation if turns is None else _in_turn(operation, turns)
 
 
 def _processes_of(service: Service, size: int) -> Executor:
