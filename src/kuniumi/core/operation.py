@@ -108,9 +108,7 @@ class Operation(Struct, frozen=True, eq=False, weakref=True):
     needs_loop: bool  # it is, or something that it is provided with
     beneath: Operation | None = None  # as it was defined, where its calls run elsewhere
     turns: Any = None  # where a plain function's calls wait for each other, if they have to
-    surround: Any = (
-        None  # puts its retries and its limit around another way to run it, if it has any
-    )
+    surround: Any = None  # what puts its retries and its limit around another way to run it
 
 
 def define(
