@@ -203,7 +203,10 @@ class Stream:
         """Take a whole object: an envelope, or what the model said."""
         value = parse(found)
         if isinstance(value, dict) and not _KNOWN.isdisjoint(value):
-            pieces = self._take_envelope(value)
+            # Space between envelopes is theirs, and between words and an envelope the words'.
+            spoken = self._content and not self._after_envelope
+            pieces = self._say(found[: found.index("{")]) if spoken else []
+            pieces += self._take_envelope(value)
             self._after_envelope = True
             return pieces
         return self._say(found)
