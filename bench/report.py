@@ -123,7 +123,10 @@ def _ratio(cost: float, base: float | None) -> str:
 
 
 def _verdict_cells(verdict: Mapping[str, Any]) -> list[str]:
-    if verdict["plus"]:
+    if not verdict["times"]:  # a limit that hangs on no other row
+        allowed = f"≤ {verdict['plus']:g}"
+        measured = _number(verdict["cost"])
+    elif verdict["plus"]:
         allowed = f"≤ {verdict['over']} + {verdict['plus']:g}"
         measured = f"{verdict['difference']:+.1f}"
     else:
