@@ -23,7 +23,7 @@ from kuniumi import App, AsyncAround, Calling, Context
 from kuniumi.execute import loop
 from kuniumi.execute.threads import Pool
 from kuniumi.testing import Door, _http_call, connect
-from tests.http.server import eventually
+from tests.http.server import JSON, eventually, exchange, serving
 
 
 @pytest.fixture
@@ -98,21 +98,80 @@ def test_a_copy_that_comes_back_answers_nobody(app: App, function: Any, seconds:
             assert door.call("Look").status == 200
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_copy_that_comes_back_in_a_thread_ends() -> None:
-    def ForkInThread() -> int:
-        if pid := os.fork():
-            return pid
-        return 0
+FORKS = """
+import asyncio, os
+from kuniumi import App
 
-    app = App()
-    app.register(ForkInThread)
-    app.register(lambda: 1, name="One")
-    with connect(app, "http") as door:
-        for _ in range(5):
-            child = door.call("ForkInThread").envelope["result"]
-            assert os.waitpid(child, 0)[1] == 0
-            assert door.call("One").envelope == {"result": 1}
+app = App()
+
+
+def Plain() -> int:
+    return 1 if os.fork() else 2
+
+
+async def AtOnce() -> int:
+    return 1 if os.fork() else 2
+
+
+async def Waiting() -> int:
+    await asyncio.sleep(0)
+    return 1 if os.fork() else 2
+
+
+async def ForkAndWait() -> int:
+    copy = not os.fork()
+    await asyncio.sleep(0.01)
+    return 1 + copy
+
+
+for function in (Plain, AtOnce, Waiting, ForkAndWait):
+    app.register(function)
+app.register(Plain, name="InPlace", inline=True)
+app.register(Plain, name="Timed", timeout=5)
+app.register(os.getpid, name="Pid", inline=True)
+
+if __name__ == "__main__":
+    app.run()
+"""
+FORKING = ["Plain", "AtOnce", "Waiting", "ForkAndWait", "InPlace", "Timed"]
+
+
+@pytest.fixture
+def forks(tmp_path: Path) -> Path:
+    """Give an app whose functions come back twice."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    return tmp_path / "forks.py"
+
+
+def test_a_copy_of_the_server_that_comes_back_takes_no_call(forks: Path) -> None:
+    with serving(forks) as server, server.connect() as connection:
+        (worker,) = server.workers()
+        for name in FORKING * 3:
+            reply = exchange(connection, "POST", f"/functions/{name}", b"{}", JSON)
+            assert reply.json == {"result": 1}
+            for _ in range(3):  # on this connection, where it would answer, and on new ones
+                reply = exchange(connection, "POST", "/functions/Pid", b"{}", JSON)
+                assert reply.json == {"result": worker}
+                assert server.call("Pid").json == {"result": worker}
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("name", FORKING)
+@pytest.mark.parametrize("command", ["call", "cgi"])
+def test_a_copy_of_a_program_that_comes_back_says_nothing(
+    forks: Path, command: str, name: str
+) -> None:
+    words = [command, name] if command == "call" else [command]
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", str(forks), *words],
+        env={**os.environ, "PATH_INFO": f"/{name}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=30,
+    )
+    assert said.stdout.count(b"result") == 1
+    assert said.stdout.rstrip().endswith(b'{"result":1}')
 
 
 # ---- programs ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ asyncio is only loaded for a coroutine.
 
 from __future__ import annotations
 
+import os
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,6 +53,7 @@ def answer_alone(
     `leave` gives the answer and ends the process, right where it is called. A surface whose process
     has only this call to make offers it, against a function that ignores that its time is up.
     """
+    pid = os.getpid()
     try:
         if call.weave is not None:  # hooks may set variables, too, which no other call shall see
             way = partial(_answer_woven, call.weave, log=log, leave=leave)
@@ -59,6 +61,9 @@ def answer_alone(
         return _answer(operation, call, limit, log=log, leave=leave)
     except GeneratorExit as error:  # where a task raises one, Python closes whoever awaits it
         return _told(operation, settle(operation, Outcome(error=error)), log=log)
+    finally:
+        if leave is not None and pid != os.getpid():  # a copy that the function made: who asks it?
+            os._exit(0)
 
 
 def _answer(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kuniumi.core.call import Outcome, Ready
 from kuniumi.core.fault import Fault, Kind, crowded, stopping, timed_out
 from kuniumi.core.invoke import prepare, refuse, settle
-from kuniumi.execute import inline
+from kuniumi.execute import copies, inline
 from kuniumi.execute.inline import GRACE
 from kuniumi.execute.report import report
 from kuniumi.execute.threads import Pool
@@ -74,7 +74,11 @@ def perform(
             return run_coroutine(lambda: _collect(ready.start()), call, limit, gone)
         return run_coroutine(ready.start, call, limit, gone)
     if operation.policy.inline:
-        return inline.run(ready)
+        before = copies.made
+        outcome = inline.run(ready)
+        if copies.made != before:
+            copies.end_here()
+        return outcome
     lend_loop(operation)
     if operation.result.layout == "stream":
         halt = threading.Event()
@@ -96,7 +100,7 @@ def run_coroutine(
     start: Callable[[], Any], call: Call, limit: float | None, gone: Watch | None
 ) -> Outcome | Awaitable[Outcome]:
     """Run a coroutine in the current task, for its first step without any ado."""
-    coroutine = None
+    coroutine, before = None, copies.made
     try:
         coroutine = start()
         if not hasattr(coroutine, "send"):
@@ -106,6 +110,9 @@ def run_coroutine(
         return Outcome(error=end) if coroutine is None else Outcome(end.value)
     except BaseException as error:  # noqa: BLE001 - whatever it raises is this call's alone
         return Outcome(error=error)
+    finally:
+        if copies.made != before:
+            copies.end_here()
     return _lead(coroutine, awaited, call, limit, gone)
 
 
@@ -222,6 +229,7 @@ def _steps(coroutine: Any, awaited: Any, leash: _Leash) -> Generator[Any, Any, A
     """Continue a coroutine after its first step: pass on what it awaits, and what comes back."""
     task = leash.task
     cancelling = task.cancelling if task else int
+    copied = copies.made
     while True:
         try:
             sent = yield awaited
@@ -238,6 +246,8 @@ def _steps(coroutine: Any, awaited: Any, leash: _Leash) -> Generator[Any, Any, A
         except StopIteration as end:
             return end.value
         finally:
+            if copies.made != copied:
+                copies.end_here()
             leash.own = max(0, leash.own + cancelling() - before)
 
 

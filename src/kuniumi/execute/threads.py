@@ -8,7 +8,6 @@ so that the slot comes back.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 from collections import deque
 from contextvars import Context, copy_context
@@ -16,6 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from kuniumi.core.call import Outcome
+from kuniumi.execute import copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class Job:
             if self._abandoned:
                 return True  # given up before it began: this thread lost no time on it
             self._thread = threading.get_ident()
-        pid = os.getpid()
+        before = copies.made
         try:
             try:
                 outcome = self._context.run(self._work)
@@ -60,8 +60,8 @@ class Job:
         except Overstayed:  # it came between the function's end and `_leave`
             wanted = self._leave()
             outcome = Outcome(error=None)
-        if pid != os.getpid():  # a copy that the work has made, and come back in: nobody asked it
-            os._exit(0)
+        if copies.made != before:
+            copies.end_here()
         if wanted:
             self._done(outcome)
         return wanted
