@@ -52,6 +52,20 @@ def test_a_server_that_never_answers_is_told_that_nobody_waits(tmp_path: Path) -
     assert (tmp_path / "notes").read_text() == "cancelled\n"
 
 
+def test_a_task_that_nobody_waits_for_any_more_is_stopped(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Toolbox(chaos(tmp_path)) as tools:
+            answer = await tools.call("task", timeout=0.3)
+            assert "no answer within 0.3 s" in answer.text
+            notes = tmp_path / "notes"
+            async with asyncio.timeout(10):
+                while "stopped t7" not in notes.read_text():  # noqa: ASYNC110 - a file tells nobody
+                    await asyncio.sleep(0.01)
+            assert "waited for" in notes.read_text()
+
+    asyncio.run(main())
+
+
 def test_an_answer_that_comes_too_late_is_nobodys(tmp_path: Path) -> None:
     answer = call_once(chaos(tmp_path), "late", {"seconds": 0.5}, timeout=2)
     assert answer.text == "late is done"

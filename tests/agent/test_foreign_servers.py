@@ -244,6 +244,18 @@ def test_an_example_that_asks_in_steps_works() -> None:
         run(f"{origin}/mcp", use, {**event, "duration": 30})
 
 
+def test_an_example_whose_tools_can_only_be_tasks_works() -> None:
+    async def use(used: Used) -> None:
+        assert await used.text("confirm_delete", filename="a.txt") == "Deleted 'a.txt'"
+        (question,) = used.asked
+        assert "delete 'a.txt'" in question.message
+        # This one wants a model of us, in the middle of its task.
+        assert "-32601" in (await used.tools.call("write_haiku", {"topic": "x"})).text
+
+    with node_server(example("simpleTaskInteractive.js")) as origin:
+        run(f"{origin}/mcp", use, {"confirm": True})
+
+
 def test_examples_on_stdio_work() -> None:
     async def weather(used: Used) -> None:
         answer = await used.tools.call("get_weather", {"city": "Oslo", "country": "NO"})

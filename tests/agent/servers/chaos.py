@@ -111,6 +111,8 @@ def call(number: Any, name: str, arguments: dict[str, Any]) -> None:
     if name == "die_safely":
         name = "fine" if Path(os.environ["NOTES"]).exists() else "die"
     answer = {"jsonrpc": "2.0", "id": number, "result": text(f"{name} is done")}
+    if name == "task":
+        answer["result"] = {"task": {"taskId": "t7", "status": "working"}}
     if name in MISCHIEF:
         MISCHIEF[name](answer, arguments)
     elif name != "never":
@@ -128,11 +130,16 @@ def main() -> None:
         elif method == "tools/list":
             tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
             tools.append({"name": "die_safely", "inputSchema": {}, "annotations": SAFE})
+            tools.append({"name": "task", "execution": {"taskSupport": "required"}})
             send({"jsonrpc": "2.0", "id": number, "result": {"tools": tools}})
         elif method == "tools/call":
             call(number, message["params"]["name"], message["params"]["arguments"])
         elif method == "notifications/cancelled":
             note("cancelled")
+        elif method == "tasks/cancel":
+            note(f"stopped {message['params']['taskId']}")
+        elif method == "tasks/result":
+            note("waited for")
         elif number is not None and method:
             error = {"code": -32601, "message": "Method not found"}
             send({"jsonrpc": "2.0", "id": number, "error": error})

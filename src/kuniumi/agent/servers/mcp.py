@@ -214,16 +214,17 @@ class McpSource:
     ) -> Any:
         """Call a tool, and answer what the server wants to know before it has a result."""
         fields: dict[str, Any] = {"name": tool.name, "arguments": arguments}
+        if _wants_a_task(tool):
+            fields["task"] = {}
         mirrors = self._mirrors.get(tool.name, ())
         for _ in range(_MOST_ROUNDS):
             reply = await self._ask_again("tools/call", fields, mirrors, on_progress, trace)
             if isinstance(reply, RpcError):
                 if reply.code == _MUST_VISIT and await self._visit(reply.data):
                     continue
-                error: dict[str, Any] = {"code": reply.code, "message": reply.message}
-                if reply.data is not None:
-                    error["data"] = reply.data
-                return {"jsonrpc": "2.0", "error": error}
+                return _told(reply)
+            if (task := _task_in(reply)) is not None:
+                return await self._result_of(task, on_progress, trace)
             answers = await self._answer_within(reply)
             if answers is None:
                 return reply
@@ -232,6 +233,23 @@ class McpSource:
             if state is not None:
                 fields["requestState"] = state
         raise ServerError(f"the server asked for more {_MOST_ROUNDS} times, and gave no result")
+
+    async def _result_of(
+        self, task: str, on_progress: OnProgress | None, trace: Trace | None
+    ) -> Any:
+        """Wait for what a task comes to; one that nobody waits for any more is told to stop."""
+        fields = {"taskId": task}
+        try:
+            reply = await self._ask_again("tasks/result", fields, (), on_progress, trace)
+        except asyncio.CancelledError:
+            self._in_background(self._stop_task(fields))
+            raise
+        return _told(reply) if isinstance(reply, RpcError) else reply
+
+    async def _stop_task(self, fields: dict[str, Any]) -> None:
+        with suppress(ServerError, TimeoutError):
+            async with asyncio.timeout(_PROBE):
+                await self._ask_again("tasks/cancel", fields)
 
     async def close(self) -> None:
         """End the conversation."""
@@ -435,3 +453,24 @@ class McpSource:
         task: asyncio.Task[None] = asyncio.create_task(work)
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
+
+
+def _wants_a_task(tool: Tool) -> bool:
+    """Whether the tool can be called in no other way, as some can in 2025-11-25."""
+    execution = tool.raw.get("execution") if isinstance(tool.raw, dict) else None
+    return isinstance(execution, dict) and execution.get("taskSupport") == "required"
+
+
+def _task_in(reply: Any) -> str | None:
+    """Give the task that a call has become, of that revision's kind."""
+    task = reply.get("task") if isinstance(reply, dict) and "content" not in reply else None
+    number = task.get("taskId") if isinstance(task, dict) else None
+    return number if isinstance(number, str) else None
+
+
+def _told(error: RpcError) -> dict[str, Any]:
+    """Give an error as the message that it came in."""
+    said: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        said["data"] = error.data
+    return {"jsonrpc": "2.0", "error": said}
