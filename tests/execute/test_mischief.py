@@ -475,6 +475,7 @@ def test_what_is_raised_in_a_thread_that_waits_costs_no_call(
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
     def Interrupt() -> int:
+        eventually(lambda: loop.pool._jobs == 1)  # this one: the others wait
         others = set(_pool_threads()) - {threading.get_ident()}
         for thread in others:
             raise_in(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))

@@ -63,7 +63,10 @@ class Job:
         if copies.made != before:
             copies.end_here()
         if wanted:
-            self._done(outcome)
+            try:
+                self._done(outcome)
+            except BaseException:  # noqa: BLE001 - somebody raised it in what this thread did before
+                self._done(outcome)  # whoever was told already is told nothing new
         return wanted
 
     def _leave(self) -> bool:
