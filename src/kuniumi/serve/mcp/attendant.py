@@ -18,7 +18,7 @@ from kuniumi.serve.mcp.desk import Line
 from kuniumi.serve.mcp.sessions import Sessions
 from kuniumi.serve.mcp.streams import Stream, position_of
 from kuniumi.serve.mcp.terms import agreed
-from kuniumi.wire.jsonrpc import write_result
+from kuniumi.wire.jsonrpc import write_error, write_result
 from kuniumi.wire.mcp import messages
 
 if TYPE_CHECKING:
@@ -101,9 +101,11 @@ class Attendant:
         if isinstance(params, messages.Initialize):
             await self.greet(exchange, request, params)
         elif request.method in _SUBSCRIBING:
+            error = None
             if isinstance(params, messages.ReadResource) and session.subscription is not None:
-                session.subscription.turn(params.uri, on=_SUBSCRIBING[request.method])
-            await exchange.answer(200, write_result(request.id, b"{}"))
+                error = session.subscription.turn(params.uri, on=_SUBSCRIBING[request.method])
+            body = write_error(request.id, error) if error else write_result(request.id, b"{}")
+            await exchange.answer(200, body)
         elif session.is_full:
             await exchange.refuse_for_now("Too many requests of this session are at work")
         elif talks:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field
 
 from kuniumi.core.codec import dumps
-from kuniumi.wire.jsonrpc import write_notification
+from kuniumi.wire.jsonrpc import INVALID_PARAMS, RpcError, write_notification
 from kuniumi.wire.mcp.messages import SUBSCRIPTION, Filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kuniumi.core.registry import Change, Registry
+
+MOST = 10_000
+"""Addresses that one subscription may be about."""
 
 _LISTS = {
     "functions": ("notifications/tools/list_changed", "tools_list_changed"),
@@ -33,14 +36,26 @@ class Subscription(Struct, eq=False):
     wanted: Filter
     tell: Callable[[bytes], None]  # from the loop's own thread
     id: Any = None  # of the request that opened it; `None` where a handshake did
+    addresses: set[str] = field(default_factory=set)
 
-    def turn(self, uri: str, *, on: bool) -> None:
-        """Begin or cease to tell of what is at an address."""
-        uris = dict.fromkeys(self.wanted.resource_subscriptions)
-        uris.pop(uri, None)
-        if on:
-            uris[uri] = None
-        self.wanted = structs.replace(self.wanted, resource_subscriptions=tuple(uris))
+    def __post_init__(self) -> None:
+        """Begin with the addresses that were wanted at first."""
+        self.addresses.update(self.wanted.resource_subscriptions)
+
+    def turn(self, uri: str, *, on: bool) -> RpcError | None:
+        """Begin or cease to tell of what is at an address; give why not, if it is one too many."""
+        if not on:
+            self.addresses.discard(uri)
+        elif len(self.addresses) >= MOST and uri not in self.addresses:
+            return too_many()
+        else:
+            self.addresses.add(uri)
+        return None
+
+
+def too_many() -> RpcError:
+    """Give the error of a subscription to more than one may be about."""
+    return RpcError(INVALID_PARAMS, f"Invalid params: one may subscribe to {MOST} addresses")
 
 
 class Subscriptions:
@@ -79,7 +94,7 @@ def _message(change: Change, subscription: Subscription) -> bytes | None:
     if subscription.id is not None:
         params["_meta"] = {SUBSCRIPTION: subscription.id}
     if change.what == "contents":
-        if change.uri not in wanted.resource_subscriptions:
+        if change.uri not in subscription.addresses:
             return None
         return write_notification(
             "notifications/resources/updated", dumps({**params, "uri": change.uri})

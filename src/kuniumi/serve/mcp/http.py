@@ -238,6 +238,9 @@ class Endpoint:
         if len(self._listening) >= MOST_LISTENING:
             await exchange.refuse_for_now("Too many listen already")
             return
+        if len(params.notifications.resource_subscriptions) > changes.MOST:
+            await exchange.answer(400, write_error(request.id, changes.too_many()))
+            return
         stream = Stream()
         subscription = changes.Subscription(params.notifications, stream.put, request.key)
         stream.put(changes.acknowledge(subscription))

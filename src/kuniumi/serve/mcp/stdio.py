@@ -214,8 +214,9 @@ class Connection:
             return await self._listen(request, params, terms, work)
         if request.method in {"resources/subscribe", "resources/unsubscribe"}:
             if isinstance(params, messages.ReadResource) and self._own is not None:
-                self._own.turn(params.uri, on=request.method == "resources/subscribe")
-                return b"{}"
+                return (
+                    self._own.turn(params.uri, on=request.method == "resources/subscribe") or b"{}"
+                )
         elif isinstance(params, messages.SetLevel):
             level = messages.LEVELS[params.level]
             self._terms = msgspec.structs.replace(self._terms, log_level=level)
@@ -245,6 +246,8 @@ class Connection:
     async def _listen(
         self, request: Request, params: messages.Listen, terms: Terms, work: Work
     ) -> Result:
+        if len(params.notifications.resource_subscriptions) > changes.MOST:
+            return changes.too_many()
         subscription = changes.Subscription(params.notifications, self._send, request.key)
         self._send(changes.acknowledge(subscription))
         self._subscriptions.add(subscription)
