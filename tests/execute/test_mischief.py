@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import ctypes
+import faulthandler
 import os
 import resource
 import signal
@@ -191,6 +192,7 @@ def StartAndWait(note: str, *, session: bool = False) -> None:
 
 def StartAndCrash(note: str) -> None:
     Start(note)
+    faulthandler.disable()  # pytest's own would tell of it at length
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
